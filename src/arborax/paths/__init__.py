@@ -1,1 +1,1 @@
-
+from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots

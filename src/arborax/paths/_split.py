@@ -1,0 +1,319 @@
+"""Cutting a sampled path at knots that need not fall on samples.
+
+The cut is a plan of indices and weights (static NumPy when the times are known before
+tracing), applied to values by one gather and one linear interpolation.
+"""
+
+import dataclasses
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import ArrayLike, Float
+
+from ._checks import is_concrete
+
+
+class Cut(NamedTuple):
+    """Index arrays of a cut; NumPy arrays or traced JAX arrays of equal meaning.
+
+    - `left`, `weight`: `(windows + 1,)`. The value at knot `k` is
+        `(1 - weight) x[left] + weight x[left + 1]`.
+    - `index`: `(windows, max_points)`. Points of each window, as indices into the
+        samples followed by the knot values; the tail repeats the closing knot.
+    - `segment`, `fraction`: `(windows, max_points - 1)`. Each step lies in one sampled
+        segment and covers this fraction of its time; zero on padding.
+    - `times`: `(windows, max_points)`. Times of the points.
+    - `lengths`: `(windows,)`. Number of points of each window before padding.
+    """
+
+    left: Any
+    weight: Any
+    index: Any
+    segment: Any
+    fraction: Any
+    times: Any
+    lengths: Any
+
+
+def snap(xp: ModuleType, ts: Any, knots: Any, tolerance: Any) -> Any:
+    """Move each knot that is within `tolerance` of a sample onto it."""
+    after = xp.clip(xp.searchsorted(ts, knots, side="left"), 0, ts.shape[0] - 1)
+    before = xp.clip(after - 1, 0, ts.shape[0] - 1)
+    for near in (ts[before], ts[after]):
+        knots = xp.where(xp.abs(knots - near) <= tolerance, near, knots)
+    return knots
+
+
+def window_lengths(xp: ModuleType, ts: Any, knots: Any) -> tuple[Any, Any]:
+    """First sample strictly after each opening knot, and the points of each window."""
+    first = xp.searchsorted(ts, knots[:-1], side="right")
+    stop = xp.searchsorted(ts, knots[1:], side="left")
+    return first, xp.maximum(stop - first, 0) + 2
+
+
+def cut(xp: ModuleType, ts: Any, knots: Any, max_points: int) -> Cut:
+    """The cut of samples at times `ts` (at least two) by `knots`, in NumPy or JAX.
+
+    Repeated times at the end (padding) make zero-length segments, which get weight and
+    fraction zero.
+    """
+    num_times, windows = ts.shape[0], knots.shape[0] - 1
+    left = xp.clip(xp.searchsorted(ts, knots, side="right") - 1, 0, num_times - 2)
+    gap = ts[left + 1] - ts[left]
+    safe = xp.where(gap > 0, gap, xp.ones_like(gap))
+    weight = xp.where(gap > 0, (knots - ts[left]) / safe, xp.zeros_like(gap))
+
+    first, lengths = window_lengths(xp, ts, knots)
+    first, lengths_ = first[:, None], lengths[:, None]
+    point = xp.arange(max_points)[None, :]
+    opening = xp.arange(num_times, num_times + windows)[:, None]
+    sample = xp.clip(first + point - 1, 0, num_times - 1)
+    index = xp.where(point == 0, opening, sample)
+    index = xp.where(point >= lengths_ - 1, opening + 1, index)
+    times = xp.concatenate([ts, knots])[index]
+
+    segment = xp.where(point == 0, left[:-1, None], sample)[:, :-1]
+    segment = xp.clip(segment, 0, num_times - 2)
+    span = ts[segment + 1] - ts[segment]
+    safe = xp.where(span > 0, span, xp.ones_like(span))
+    step = times[:, 1:] - times[:, :-1]
+    fraction = xp.where(span > 0, step / safe, xp.zeros_like(step))
+    return Cut(left, weight, index, segment, fraction, times, lengths)
+
+
+def gather_values(plan: Cut, xs: jax.Array) -> jax.Array:
+    """Values `(..., times, channels)` at the points `(..., windows, points, channels)`.
+
+    The lerp is exact at weights zero and one, so a knot on a sample has its value.
+    """
+    weight = jnp.asarray(plan.weight, xs.dtype)
+    weight = weight.reshape((1,) * (xs.ndim - 2) + (-1, 1))
+    knots = (1 - weight) * xs[..., plan.left, :] + weight * xs[..., plan.left + 1, :]
+    return jnp.concatenate([xs, knots], axis=-2)[..., plan.index, :]
+
+
+def gather_brackets(plan: Cut, brackets: jax.Array) -> jax.Array:
+    """Brackets `(..., times - 1, d, d)` over the steps of each window."""
+    fraction = jnp.asarray(plan.fraction, brackets.dtype)
+    fraction = fraction.reshape(
+        (1,) * (brackets.ndim - 3) + tuple(fraction.shape) + (1, 1)
+    )
+    return fraction * brackets[..., plan.segment, :, :]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class KnotPlan:
+    """A static plan that cuts samples into windows; made by
+    [`arborax.split_by_knots`][].
+
+    Hashable and comparable by content, so it may be a static field or a static argument
+    of `jax.jit`. Window `k` holds, in order, the interpolated point at its opening knot,
+    the samples strictly inside, the point at its closing knot, then copies of that last
+    point: increments of padding are exactly zero.
+
+    **Attributes:**
+
+    - `num_times`: number of samples the plan applies to.
+    - `knots`: `(windows + 1,)`, float64; knots within rounding of a sample are moved
+        onto it.
+    - `cut`: the index arrays and interpolation weights.
+    - `stride`: steps per window when all knots fall on samples and all windows have
+        the same number of steps (values are then reshaped, not gathered), else `None`.
+    """
+
+    num_times: int
+    knots: np.ndarray
+    cut: Cut
+    stride: int | None
+    _start: int
+    _token: tuple[bytes, bytes]
+
+    def __hash__(self) -> int:
+        return hash(self._token)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KnotPlan) and self._token == other._token
+
+    @property
+    def num_windows(self) -> int:
+        """Number of windows, one less than the number of knots."""
+        return self.cut.index.shape[0]
+
+    @property
+    def max_points(self) -> int:
+        """Number of points of every window, padding included."""
+        return self.cut.index.shape[1]
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """`(windows,)`: number of points of each window, padding excluded."""
+        return self.cut.lengths
+
+    @property
+    def times(self) -> np.ndarray:
+        """`(windows, max_points)`, float64: time of each point."""
+        return self.cut.times
+
+    def values(self, xs: Float[jax.Array, "..."]) -> Float[jax.Array, "..."]:
+        """Cut the values.
+
+        **Arguments:**
+
+        - `xs`: `(..., times, channels)`. Differentiable; leading axes are batch axes.
+
+        **Returns:**
+
+        Array `(..., windows, max_points, channels)`.
+        """
+        if xs.ndim < 2 or xs.shape[-2] != self.num_times:
+            raise ValueError(
+                f"`xs` must have shape (..., {self.num_times}, channels) to be cut by "
+                f"this plan, got {xs.shape}."
+            )
+        if self.stride is None:
+            return gather_values(self.cut, xs)
+        stop = self._start + self.num_windows * self.stride
+        body = xs[..., self._start : stop, :]
+        body = body.reshape(*xs.shape[:-2], self.num_windows, self.stride, xs.shape[-1])
+        ends = xs[..., self._start + self.stride : stop + 1 : self.stride, :]
+        return jnp.concatenate([body, ends[..., None, :]], axis=-2)
+
+    def brackets(self, brackets: Float[jax.Array, "..."]) -> Float[jax.Array, "..."]:
+        """Cut increments of the quadratic covariation, in proportion to time.
+
+        **Arguments:**
+
+        - `brackets`: `(..., times - 1, d, d)`. Differentiable.
+
+        **Returns:**
+
+        Array `(..., windows, max_points - 1, d, d)`, zero on padding. The sum over the
+        steps of one sampled segment is that segment's bracket.
+        """
+        if brackets.ndim < 3 or brackets.shape[-3] != self.num_times - 1:
+            raise ValueError(
+                f"`brackets` must have shape (..., {self.num_times - 1}, d, d) to be "
+                f"cut by this plan, got {brackets.shape}."
+            )
+        if self.stride is None:
+            return gather_brackets(self.cut, brackets)
+        stop = self._start + self.num_windows * self.stride
+        return brackets[..., self._start : stop, :, :].reshape(
+            *brackets.shape[:-3], self.num_windows, self.stride, *brackets.shape[-2:]
+        )
+
+
+def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
+    """`value` as a float64 vector, with the rounding unit of the dtype it came in."""
+    if not is_concrete(value):
+        raise TypeError(
+            f"`{name}` is traced, but a static plan needs its values. Build the plan "
+            "outside `jit`/`vmap` (or from NumPy arrays inside), or call "
+            "`windows_by_time` with `max_points`."
+        )
+    array = np.asarray(value)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise TypeError(
+            f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
+            f"first, e.g. `{name}.astype(float)`."
+        )
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}.")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"`{name}` must be finite, got NaN or infinity.")
+    return array.astype(np.float64), float(jnp.finfo(array.dtype).eps)
+
+
+def check_knots(knots: np.ndarray) -> None:
+    """Refuse knots that do not make windows of positive extent."""
+    if knots.shape[0] < 2:
+        raise ValueError(
+            f"`knots` must hold at least two times (one window), got {knots.shape[0]}."
+        )
+    if np.any(np.diff(knots) <= 0):
+        k = int(np.argmax(np.diff(knots) <= 0))
+        raise ValueError(
+            "`knots` must be strictly increasing, so that every window has an extent; "
+            f"knots {k} and {k + 1} are {knots[k]} and {knots[k + 1]}. Sort them and "
+            "drop repetitions."
+        )
+
+
+def split_by_knots(
+    ts: ArrayLike, knots: ArrayLike, *, stopped: bool = False
+) -> KnotPlan:
+    """Plan the cut of samples at times `ts` into the windows between `knots`.
+
+    Knots need not fall on samples. The sampled path is read as piecewise linear in time
+    and its bracket as growing linearly in time on each segment, so that each window is
+    the exact restriction of the path. A window with no sample strictly inside is legal:
+    it holds its two end points. Cost: `O((times + windows) log times)` in NumPy to
+    plan, one gather of `windows x max_points` rows to apply.
+
+    !!! example
+
+        ```python
+        plan = split_by_knots(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 2.0]))
+        plan.values(xs)      # (..., 2, 3, channels), window 0 padded by one point
+        ```
+
+    **Arguments:**
+
+    - `ts`: `(times,)`, strictly increasing and concrete (NumPy, or JAX outside `jit`).
+    - `knots`: `(windows + 1,)`, strictly increasing, concrete, inside
+        `[ts[0], ts[-1]]`. A knot within 8 rounding units of a sample is moved onto it.
+    - `stopped`: read the path as stopped at its last sample: knots may lie beyond it
+        (the windows there are constant), and the last time may be repeated (padding).
+
+    **Returns:**
+
+    A [`arborax.KnotPlan`][].
+    """
+    samples, eps_ts = _concrete("ts", ts)
+    cuts, eps_knots = _concrete("knots", knots)
+    if samples.shape[0] < 2:
+        raise ValueError(
+            f"`ts` must hold at least two times to be cut into windows, got "
+            f"{samples.shape[0]}."
+        )
+    bad = np.diff(samples) <= 0
+    if stopped:
+        last = int(np.argmax(samples == samples[-1]))
+        bad[last:] = samples[last + 1 :] != samples[-1]
+    if np.any(bad):
+        k = int(np.argmax(bad))
+        raise ValueError(
+            "`ts` must be strictly increasing; "
+            f"times {k} and {k + 1} are {samples[k]} and {samples[k + 1]}."
+        )
+    scale = max(abs(samples[0]), abs(samples[-1]))
+    tolerance = 8 * max(eps_ts, eps_knots) * scale
+    check_knots(cuts)
+    cuts = snap(np, samples, cuts, tolerance)
+    if cuts[0] < samples[0] or (cuts[-1] > samples[-1] and not stopped):
+        raise ValueError(
+            f"`knots` run from {cuts[0]} to {cuts[-1]}, outside the sampled interval "
+            f"[{samples[0]}, {samples[-1]}]. Clip the knots or extend the path."
+        )
+    if stopped:
+        cuts = np.minimum(cuts, samples[-1])
+    else:
+        check_knots(cuts)
+    max_points = int(np.max(window_lengths(np, samples, cuts)[1]))
+    plan = cut(np, samples, cuts, max_points)
+    start, stride = _regular(plan, samples.shape[0])
+    token = (samples.tobytes(), cuts.tobytes())
+    return KnotPlan(samples.shape[0], cuts, plan, stride, start, token)
+
+
+def _regular(plan: Cut, num_times: int) -> tuple[int, int | None]:
+    """First sample and steps per window if the cut is a mere reshape, else `None`."""
+    on_sample = (plan.weight == 0) | (plan.weight == 1)
+    places = plan.left + (plan.weight == 1)
+    strides = np.diff(places)
+    if not np.all(on_sample) or np.any(strides != strides[0]) or strides[0] < 1:
+        return 0, None
+    return int(places[0]), int(strides[0])
