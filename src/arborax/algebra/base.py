@@ -1,0 +1,187 @@
+"""The common interface of the Hopf algebras."""
+
+import abc
+import dataclasses
+import functools as ft
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from .sparse import ProductTable, SparseMap
+
+
+MAX_SIZE = 500_000
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractHopfAlgebra(abc.ABC):
+    """A graded cocommutative Hopf algebra, truncated at weight `depth`.
+
+    Elements are arrays `(..., size)` of pairings `<x, key>`, one for each key of
+    `basis`; the coefficient of the unit is not stored. Arguments of `product`, `log`
+    and `antipode` have unit coefficient one (`g` stands for `1 + g`), those of `exp`,
+    `star`, `to_primitive` have unit coefficient zero.
+
+    Instances are hashable, equal when class, `dim` and `depth` are equal, and hold no
+    arrays of their own: static tables are built at first use and shared.
+    All methods accept NumPy arrays, NumPy object arrays of fractions (exact) and JAX
+    arrays, traced or not.
+    """
+
+    dim: int
+    depth: int
+
+    def __post_init__(self):
+        for name, value in (("dim", self.dim), ("depth", self.depth)):
+            if isinstance(value, bool) or not isinstance(value, int | np.integer):
+                raise TypeError(f"`{name}` must be an integer, got {value!r}")
+            if value < 1:
+                raise ValueError(f"`{name}` must be at least 1, got {value}")
+            object.__setattr__(self, name, int(value))
+        if self.size > MAX_SIZE:
+            raise ValueError(
+                f"{self} would have {self.size:,} basis elements, more than the limit "
+                f"of {MAX_SIZE:,}. Use a smaller depth or fewer channels, or the Ito "
+                "algebra, whose basis is the smallest that sees brackets."
+            )
+
+    # What a concrete algebra supplies.
+
+    @property
+    @abc.abstractmethod
+    def size(self) -> int:
+        """Number of keys in `basis`, known without building it."""
+
+    @property
+    @abc.abstractmethod
+    def basis(self) -> tuple[Any, ...]:
+        """Keys of the basis without the unit, by weight."""
+
+    @property
+    @abc.abstractmethod
+    def weights(self) -> np.ndarray:
+        """Weight of each key of `basis`."""
+
+    @property
+    @abc.abstractmethod
+    def primitive_basis(self) -> tuple[Any, ...]:
+        """Keys of the basis of primitive elements, by weight."""
+
+    @property
+    @abc.abstractmethod
+    def primitive_weights(self) -> np.ndarray:
+        """Weight of each key of `primitive_basis`."""
+
+    @property
+    @abc.abstractmethod
+    def product_table(self) -> ProductTable:
+        """The product of two elements without unit parts."""
+
+    @property
+    @abc.abstractmethod
+    def antipode_map(self) -> SparseMap:
+        """The antipode on the basis."""
+
+    @property
+    @abc.abstractmethod
+    def primitive_maps(self) -> tuple[SparseMap, SparseMap]:
+        """`to_primitive` and `from_primitive` as sparse maps."""
+
+    @abc.abstractmethod
+    def cuts(self, key) -> dict[tuple[Any, Any], int]:
+        """Coproduct dual to the product: `<a * b, key> = sum <a, left> <b, right>`.
+
+        The unit is the empty tuple; the two trivial terms are included.
+        """
+
+    @abc.abstractmethod
+    def dual_product(self, left, right) -> dict[Any, int]:
+        """Product of the dual algebra, for which signatures are characters.
+
+        `<X, left> <X, right> = sum value <X, key>` for group-like `X`: shuffles for
+        words and ordered forests, the disjoint union for non-planar forests.
+        """
+
+    # What follows from it.
+
+    @property
+    def primitive_size(self) -> int:
+        """Number of keys in `primitive_basis`."""
+        return len(self.primitive_weights)
+
+    @ft.cached_property
+    def index(self) -> dict[Any, int]:
+        """Position of each key in `basis`."""
+        return {key: position for position, key in enumerate(self.basis)}
+
+    @ft.cached_property
+    def primitive_index(self) -> dict[Any, int]:
+        """Position of each key in `primitive_basis`."""
+        return {key: position for position, key in enumerate(self.primitive_basis)}
+
+    def star(self, a, b):
+        """Product of two elements with zero unit part."""
+        a, b = self._check(a, "a"), self._check(b, "b")
+        return self.product_table(*_same_leading(a, b))
+
+    def product(self, a, b):
+        """`(1 + a)(1 + b) - 1`, the product of two elements with implicit unit."""
+        a, b = self._check(a, "a"), self._check(b, "b")
+        a, b = _same_leading(a, b)
+        return a + b + self.product_table(a, b)
+
+    def exp(self, x):
+        """`exp(x) - 1` for an element `x` with zero unit part."""
+        x = self._check(x, "x")
+        out = _divide(x, self.depth)
+        for k in range(self.depth - 1, 0, -1):
+            out = _divide(x + self.product_table(x, out), k)
+        return out
+
+    def log(self, g):
+        """`log(1 + g)`, primitive when `1 + g` is group-like."""
+        g = self._check(g, "g")
+        out = _divide(g, self.depth)
+        for k in range(self.depth - 1, 0, -1):
+            out = _divide(g, k) - self.product_table(g, out)
+        return out
+
+    def antipode(self, g):
+        """Antipode, the linear anti-automorphism; the inverse of a group-like `1 + g`."""
+        return self.antipode_map(self._check(g, "g"))
+
+    def to_primitive(self, x):
+        """Coordinates `(..., primitive_size)` of a primitive element `(..., size)`."""
+        return self.primitive_maps[0](self._check(x, "x"))
+
+    def from_primitive(self, coordinates):
+        """The element `(..., size)` with coordinates `(..., primitive_size)`."""
+        return self.primitive_maps[1](self._check(coordinates, "l", primitive=True))
+
+    def _check(self, x, name: str, primitive: bool = False):
+        if not hasattr(x, "__array_namespace__"):
+            raise TypeError(f"`{name}` must be a NumPy or JAX array, got {type(x)}")
+        if x.dtype != object and not np.issubdtype(x.dtype, np.inexact):
+            raise TypeError(f"`{name}` must be floating point, got dtype {x.dtype}")
+        size = self.primitive_size if primitive else self.size
+        if x.ndim < 1 or x.shape[-1] != size:
+            what = "primitive_size" if primitive else "size"
+            raise ValueError(
+                f"`{name}` must have shape (..., {size}), the `{what}` of {self}; "
+                f"got {tuple(x.shape)}"
+            )
+        return x
+
+
+def _divide(x, k: int):
+    return x * Fraction(1, k) if x.dtype == object else x / k
+
+
+def _same_leading(a, b):
+    """Broadcast the leading axes explicitly, so strict rank promotion stays happy."""
+    if a.shape == b.shape:
+        return a, b
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    xp = a.__array_namespace__()
+    return xp.broadcast_to(a, shape), xp.broadcast_to(b, shape)

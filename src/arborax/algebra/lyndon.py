@@ -1,0 +1,80 @@
+"""Lyndon bases: bracketed Lyndon words as coordinates of a free Lie algebra."""
+
+import functools as ft
+
+import numpy as np
+
+from .sparse import SparseMap
+from .words import bracket_expansion, lyndon_words, weighted_words, Word
+
+
+class LyndonBasis:
+    """Words and bracketed Lyndon words over an alphabet with weights.
+
+    `letter_weights` must be increasing letters first by weight only for the order of
+    the basis to be by weight, then lexicographic; nothing else depends on it.
+    """
+
+    def __init__(self, letter_weights: tuple[int, ...], depth: int):
+        self.words: tuple[Word, ...] = weighted_words(letter_weights, depth)
+        self.word_index = {word: k for k, word in enumerate(self.words)}
+        self.factors = lyndon_words(letter_weights, depth)
+        self.lyndon: tuple[Word, ...] = tuple(self.factors)
+        weigh = lambda word: sum(letter_weights[letter] for letter in word)  # noqa: E731
+        self.word_weights = np.array([weigh(word) for word in self.words])
+        self.lyndon_weights = np.array([weigh(word) for word in self.lyndon])
+
+    @ft.cached_property
+    def expansion(self) -> SparseMap:
+        """Coordinates `(lyndon words)` to coefficients of words."""
+        rows, columns, values = [], [], []
+        for column, terms in enumerate(bracket_expansion(self.factors).values()):
+            for word, value in terms.items():
+                rows.append(self.word_index[word])
+                columns.append(column)
+                values.append(value)
+        return SparseMap(rows, columns, values, (len(self.words), len(self.lyndon)))
+
+    @ft.cached_property
+    def projection(self) -> SparseMap:
+        """Coefficients of words of a Lie element to coordinates."""
+        rows = [self.word_index[word] for word in self.lyndon]
+        order = sorted(range(len(rows)), key=lambda k: self.lyndon[k])
+        return triangular_inverse(self.expansion, np.array(rows), order)
+
+
+def triangular_inverse(expansion: SparseMap, rows: np.ndarray, order) -> SparseMap:
+    """Left inverse of `expansion` that reads only the given rows.
+
+    **Arguments:**
+
+    - `expansion`: map `(n) -> (size)`.
+    - `rows`: position in `size` of the leading term of each of the `n` elements.
+    - `order`: the numbers `0..n-1` such that the square part `expansion[rows]` is
+        unitriangular when taken in this order.
+
+    **Returns:**
+
+    The map `(size) -> (n)`. The inverse of an integer unitriangular matrix is integer.
+    """
+    square = expansion.take_rows(rows)
+    starts, counts = square._rows
+    done: dict[int, dict[int, float]] = {}
+    for k in order:
+        inverse = {k: 1.0}
+        for entry in range(starts[k], starts[k] + counts[k]):
+            other, value = int(square.column[entry]), square.value[entry]
+            if other == k:
+                continue
+            for column, inner in done[other].items():
+                inverse[column] = inverse.get(column, 0.0) - value * inner
+        done[k] = inverse
+    triples = [(k, rows[c], v) for k, terms in done.items() for c, v in terms.items()]
+    row, column, value = zip(*triples)
+    return SparseMap(row, column, value, expansion.shape[::-1])
+
+
+@ft.cache
+def lyndon_basis(letter_weights: tuple[int, ...], depth: int) -> LyndonBasis:
+    """The shared instance of [`LyndonBasis`][]."""
+    return LyndonBasis(letter_weights, depth)

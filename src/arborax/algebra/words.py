@@ -1,0 +1,120 @@
+"""Words over weighted alphabets, and Lyndon words with their standard factorisation.
+
+A word is a tuple of letter indices. Every letter has a positive integer weight and
+the weight of a word is the sum of the weights of its letters, so one set of functions
+serves plain words (all weights 1), the extended Itô alphabet (weights 1 and 2) and
+words over planar trees (weight = number of vertices).
+"""
+
+from collections.abc import Sequence
+
+
+Word = tuple[int, ...]
+
+
+def count_words(letter_counts: Sequence[int], depth: int) -> list[int]:
+    """Number of words of each weight `0..depth`.
+
+    **Arguments:**
+
+    - `letter_counts`: `letter_counts[k]` is the number of letters of weight `k`
+        (entry 0 is ignored; missing entries are zero).
+    - `depth`: largest weight.
+    """
+    counts = [1]
+    for weight in range(1, depth + 1):
+        steps = range(1, min(weight, len(letter_counts) - 1) + 1)
+        counts.append(sum(letter_counts[k] * counts[weight - k] for k in steps))
+    return counts
+
+
+def weighted_words(letter_weights: Sequence[int], depth: int) -> tuple[Word, ...]:
+    """All non-empty words of weight at most `depth`, by weight then lexicographically."""
+    by_weight: list[list[Word]] = [[()]]
+    for weight in range(1, depth + 1):
+        level = [
+            (letter, *rest)
+            for letter, letter_weight in enumerate(letter_weights)
+            if letter_weight <= weight
+            for rest in by_weight[weight - letter_weight]
+        ]
+        by_weight.append(level)
+    return tuple(word for level in by_weight[1:] for word in level)
+
+
+def lyndon_words(
+    letter_weights: Sequence[int], depth: int
+) -> dict[Word, tuple[Word, Word] | None]:
+    """Lyndon words of weight at most `depth`, with their standard factorisation.
+
+    A word is Lyndon when it is strictly smaller than each of its proper suffixes.
+    The standard factorisation is `l = u v`, `v` the longest proper Lyndon suffix;
+    each Lyndon word of two or more letters arises from exactly one pair of Lyndon
+    words `u < v` where `u` is a letter or the right factor of `u` is at least `v`,
+    which is how they are generated here, weight by weight.
+
+    **Returns:**
+
+    A dictionary in the order of the basis (by weight, then lexicographically) from
+    the word to its pair `(u, v)`, or to `None` for a letter.
+    """
+    factors: dict[Word, tuple[Word, Word] | None] = {}
+    by_weight: list[list[Word]] = [[]]
+    for weight in range(1, depth + 1):
+        level: dict[Word, tuple[Word, Word] | None] = {
+            (letter,): None
+            for letter, letter_weight in enumerate(letter_weights)
+            if letter_weight == weight
+        }
+        for left_weight in range(1, weight):
+            for u in by_weight[left_weight]:
+                pair = factors[u]
+                for v in by_weight[weight - left_weight]:
+                    if u < v and (pair is None or pair[1] >= v):
+                        level[u + v] = (u, v)
+        by_weight.append(sorted(level))
+        factors.update((word, level[word]) for word in by_weight[-1])
+    return factors
+
+
+def lyndon_factorisation(word: Sequence[int]) -> tuple[Word, ...]:
+    """Chen-Fox-Lyndon factorisation into non-increasing Lyndon words.
+
+    Duval's algorithm, linear in the length of the word. A word is Lyndon exactly when
+    it is its own only factor.
+    """
+    word = tuple(word)
+    factors = []
+    start = 0
+    while start < len(word):
+        end, repeat = start + 1, start
+        while end < len(word) and word[repeat] <= word[end]:
+            repeat = start if word[repeat] < word[end] else repeat + 1
+            end += 1
+        period = end - repeat
+        while start <= repeat:
+            factors.append(word[start : start + period])
+            start += period
+    return tuple(factors)
+
+
+def bracket_expansion(
+    factors: dict[Word, tuple[Word, Word] | None],
+) -> dict[Word, dict[Word, int]]:
+    """Each bracketed Lyndon word as an integer combination of words.
+
+    `[l] = [u][v] - [v][u]` for the standard factorisation `l = u v`. The word `l`
+    itself has coefficient one and every other word in the expansion is larger.
+    """
+    expansion: dict[Word, dict[Word, int]] = {}
+    for word, pair in factors.items():
+        if pair is None:
+            expansion[word] = {word: 1}
+            continue
+        terms: dict[Word, int] = {}
+        for u, a in expansion[pair[0]].items():
+            for v, b in expansion[pair[1]].items():
+                terms[u + v] = terms.get(u + v, 0) + a * b
+                terms[v + u] = terms.get(v + u, 0) - a * b
+        expansion[word] = {w: c for w, c in terms.items() if c}
+    return expansion
