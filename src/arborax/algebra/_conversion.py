@@ -8,14 +8,14 @@ import functools as ft
 
 import numpy as np
 
-from .base import AbstractHopfAlgebra
-from .forests import forest_basis
-from .grossman_larson import GrossmanLarson
-from .ito import Ito
-from .munthe_kaas_wright import MuntheKaasWright
-from .shuffle import Shuffle
-from .sparse import SparseMap
-from .trees import canonical, symmetry_factor
+from ._base import AbstractHopfAlgebra
+from ._forests import forest_basis
+from ._grossman_larson import GrossmanLarson
+from ._ito import Ito
+from ._munthe_kaas_wright import MuntheKaasWright
+from ._shuffle import Shuffle
+from ._sparse import SparseMap
+from ._trees import canonical, symmetry_factor
 
 
 TreeAlgebra = GrossmanLarson | MuntheKaasWright

@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from .base import AbstractHopfAlgebra
-from .cuts import cuts
-from .forests import forest_basis, ForestBasis
-from .sparse import ProductTable, SparseMap
-from .trees import canonical, count_nonplanar, Forest
+from ._base import AbstractHopfAlgebra
+from ._cuts import cuts
+from ._forests import forest_basis, ForestBasis
+from ._sparse import ProductTable, SparseMap
+from ._trees import canonical, count_nonplanar, Forest
 
 
 @dataclasses.dataclass(frozen=True)

@@ -90,7 +90,7 @@ def arrange(key: tuple) -> tuple:
     if is_tree(key):
         return (key[0], arrange(key[1]))
     trees = [arrange(tree) for tree in key]
-    key_ = lambda t: (tuple(-level for level in level_sequence(t)), colours(t))  # noqa: E731
+    key_ = lambda t: (tuple(-level for level in level_sequence(t)), colours(t))
     return tuple(sorted(trees, key=key_))
 
 
@@ -129,7 +129,7 @@ def forest_shapes(n: int, planar: bool) -> tuple[Forest, ...]:
     forests = list(build(n, None))
     if not planar:
         forests = [arrange(forest) for forest in forests]
-    order = lambda f: (len(f), tuple(_shape_order(tree) for tree in f))  # noqa: E731
+    order = lambda f: (len(f), tuple(_shape_order(tree) for tree in f))
     return tuple(sorted(forests, key=order))
 
 

@@ -6,11 +6,11 @@ from collections import Counter
 
 import numpy as np
 
-from .base import AbstractHopfAlgebra
-from .cuts import shuffles
-from .lyndon import lyndon_basis, LyndonBasis
-from .sparse import ProductTable, SparseMap
-from .word_tables import concatenation_table, reversal_map
+from ._base import AbstractHopfAlgebra
+from ._cuts import shuffles
+from ._lyndon import lyndon_basis, LyndonBasis
+from ._sparse import ProductTable, SparseMap
+from ._word_tables import concatenation_table, reversal_map
 
 
 @dataclasses.dataclass(frozen=True)

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from .cuts import cuts, dual_antipode, star_word
-from .sparse import ProductTable, SparseMap
-from .trees import (
+from ._cuts import cuts, dual_antipode, star_word
+from ._sparse import ProductTable, SparseMap
+from ._trees import (
     arrange,
     canonical,
     colours,

@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from .base import AbstractHopfAlgebra
-from .cuts import shuffles
-from .lyndon import lyndon_basis, LyndonBasis
-from .sparse import ProductTable, SparseMap
-from .word_tables import concatenation_table, reversal_map
-from .words import count_words
+from ._base import AbstractHopfAlgebra
+from ._cuts import shuffles
+from ._lyndon import lyndon_basis, LyndonBasis
+from ._sparse import ProductTable, SparseMap
+from ._word_tables import concatenation_table, reversal_map
+from ._words import count_words
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,7 +12,7 @@ number of colours.
 import functools as ft
 from collections import Counter
 
-from .trees import Forest
+from ._trees import Forest
 
 
 Terms = dict  # {(pruned forest, trunk forest): multiplicity}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .sparse import ProductTable, SparseMap
+from ._sparse import ProductTable, SparseMap
 
 
 MAX_SIZE = 500_000

@@ -4,8 +4,8 @@ import functools as ft
 
 import numpy as np
 
-from .lyndon import lyndon_basis
-from .sparse import ProductTable, SparseMap
+from ._lyndon import lyndon_basis
+from ._sparse import ProductTable, SparseMap
 
 
 @ft.cache

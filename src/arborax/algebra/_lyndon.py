@@ -4,8 +4,8 @@ import functools as ft
 
 import numpy as np
 
-from .sparse import SparseMap
-from .words import bracket_expansion, lyndon_words, weighted_words, Word
+from ._sparse import SparseMap
+from ._words import bracket_expansion, lyndon_words, weighted_words, Word
 
 
 class LyndonBasis:
@@ -20,7 +20,7 @@ class LyndonBasis:
         self.word_index = {word: k for k, word in enumerate(self.words)}
         self.factors = lyndon_words(letter_weights, depth)
         self.lyndon: tuple[Word, ...] = tuple(self.factors)
-        weigh = lambda word: sum(letter_weights[letter] for letter in word)  # noqa: E731
+        weigh = lambda word: sum(letter_weights[letter] for letter in word)
         self.word_weights = np.array([weigh(word) for word in self.words])
         self.lyndon_weights = np.array([weigh(word) for word in self.lyndon])
 

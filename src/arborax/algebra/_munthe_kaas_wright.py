@@ -6,12 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from .base import AbstractHopfAlgebra
-from .cuts import cuts, shuffles
-from .forests import forest_basis, ForestBasis
-from .lyndon import lyndon_basis, LyndonBasis, triangular_inverse
-from .sparse import ProductTable, SparseMap
-from .trees import count_planar, Forest
+from ._base import AbstractHopfAlgebra
+from ._cuts import cuts, shuffles
+from ._forests import forest_basis, ForestBasis
+from ._lyndon import lyndon_basis, LyndonBasis, triangular_inverse
+from ._sparse import ProductTable, SparseMap
+from ._trees import count_planar, Forest
 
 
 @dataclasses.dataclass(frozen=True)
