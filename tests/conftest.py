@@ -3,7 +3,13 @@
 import os
 
 
-os.environ.setdefault("XLA_FLAGS", "--xla_force_host_platform_device_count=8")
+_flags = ["--xla_force_host_platform_device_count=8"]
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers already fill the cores; threads of their own only get in the way.
+    _flags.append("--xla_cpu_multi_thread_eigen=false")
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("XLA_FLAGS", " ".join(_flags))
+os.environ.setdefault("MPLBACKEND", "agg")
 
 import jax
 import numpy as np
@@ -17,7 +23,7 @@ jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 @pytest.fixture
 def getkey():
-    """A function that returns a fresh key at each call, the same sequence in each run."""
+    """A function returning a fresh key per call, the same sequence in each run."""
     state = {"key": jax.random.PRNGKey(5678)}
 
     def _getkey():

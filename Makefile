@@ -1,0 +1,59 @@
+# Every target sets up what it needs in a virtual environment of the project and
+# touches nothing else on the machine. Needs: Python >= 3.11, pip, make.
+PYTHON ?= python3
+VENV ?= .venv
+BENCH_VENV ?= .venv-bench
+WORKERS ?= 2
+# pysiglib needs torch. The CPU build is enough and far smaller; where its package
+# index is known: make bench TORCH="torch==2.15.0 --index-url <index of CPU builds>".
+TORCH ?= torch
+
+EXTRAS_test := plots,test,train
+EXTRAS_lint := cli,lint,plots,test,train
+EXTRAS_docs := docs,plots,train
+EXTRAS_demo := plots,train
+
+.PHONY: test lint docs demo bench format clean
+
+test: $(VENV)/.ready-test
+	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
+
+lint: $(VENV)/.ready-lint
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/pyright
+	$(VENV)/bin/lint-imports
+
+format: $(VENV)/.ready-lint
+	$(VENV)/bin/ruff check --fix .
+	$(VENV)/bin/ruff format .
+
+docs: $(VENV)/.ready-docs
+	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+demo: $(VENV)/.ready-demo
+	$(VENV)/bin/python examples/demo.py
+
+bench: $(BENCH_VENV)/.ready
+	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arborax needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.ready-%: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --editable ".[$(EXTRAS_$*)]" --constraint constraints.txt
+	@touch $@
+
+# iisignature compiles against the installed NumPy, hence the order of the steps.
+$(BENCH_VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet $(TORCH)
+	$(BENCH_VENV)/bin/python -m pip install --quiet numpy setuptools wheel --constraint constraints.txt
+	$(BENCH_VENV)/bin/python -m pip install --quiet --no-build-isolation iisignature==0.24
+	$(BENCH_VENV)/bin/python -m pip install --quiet --editable ".[bench]" --constraint constraints.txt
+	@touch $@
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) docs/_build docs/examples build dist
