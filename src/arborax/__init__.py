@@ -8,6 +8,13 @@ from .algebra import (
     MuntheKaasWright as MuntheKaasWright,
     Shuffle as Shuffle,
 )
+from .geometry import (
+    AbstractGeometry as AbstractGeometry,
+    Euclidean as Euclidean,
+    SO as SO,
+    SPD as SPD,
+    Sphere as Sphere,
+)
 
 
 __version__ = _version("arborax")

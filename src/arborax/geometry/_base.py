@@ -1,0 +1,195 @@
+"""The interface every state manifold implements."""
+
+import abc
+from collections.abc import Callable
+from typing import TypeAlias
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+
+
+Point: TypeAlias = PyTree[Float[Array, "..."]]
+"""A point, or an ambient tangent vector at a point: one array, or for `Product` a
+tuple of them."""
+
+Generator: TypeAlias = PyTree[Float[Array, "..."]]
+"""An element of the Lie algebra: one array, or for `Product` a tuple of them."""
+
+Coordinates: TypeAlias = Float[Array, " dim"]
+"""Frame coordinates of a tangent vector."""
+
+
+class AbstractGeometry(eqx.Module):
+    r"""A homogeneous space with an action, a frame and a connection.
+
+    A geometry holds static configuration only: it is hashable, compares by value
+    and may be closed over or passed through `jax.jit` freely. All methods act on one
+    point; batch with `jax.vmap`.
+
+    * The **frame** $E_1, \dots, E_{dim}$ turns coordinates $u$ into the ambient tangent
+      vector $E_u(y) = \sum_a u^a E_a(y)$. Vector fields are given to the solvers in these
+      coordinates.
+    * The **action** $\exp(\xi) \cdot y$ of a Lie group moves points; its fundamental
+      field is $\xi^\#(y) = \frac{d}{d\epsilon} \exp(\epsilon \xi) \cdot y$, and
+      `generator(y, u)` is an algebra element with $\xi^\#(y) = E_u(y)$. The algebra is a
+      vector space, so commutator-free schemes may add generators taken at different
+      points.
+    * The **connection** gives Itô equations their meaning. `"frame"` is the flat one in
+      which the frame is parallel; `"levi-civita"` that of the Riemannian metric. For a
+      field $V = E_v$ with coordinates $v(y)$,
+      $\nabla_U V = E_w$ with $w = Dv[U] + \Gamma(u, v)$.
+
+    Ambient formulas extend smoothly to a neighbourhood of the manifold, so derivatives
+    along tangent directions can be taken by forward-mode differentiation in the ambient
+    space.
+    """
+
+    connection: eqx.AbstractVar[str]
+
+    @property
+    @abc.abstractmethod
+    def dim(self) -> int:
+        """Number of frame fields, the length of frame coordinates."""
+
+    @property
+    @abc.abstractmethod
+    def manifold_dim(self) -> int:
+        """Dimension of the manifold; smaller than `dim` if the frame is
+        over-complete."""
+
+    @property
+    @abc.abstractmethod
+    def point_shape(self) -> tuple:
+        """Shape of a point (for `Product` a tuple of shapes)."""
+
+    @abc.abstractmethod
+    def frame(self, y: Point, u: Coordinates) -> Point:
+        """The ambient tangent vector $E_u(y)$; linear in `u`."""
+
+    @abc.abstractmethod
+    def coordinates(self, y: Point, v: Point) -> Coordinates:
+        """Frame coordinates of an ambient tangent vector: `frame(y, coordinates(y, v))`
+        is `v`."""
+
+    @abc.abstractmethod
+    def generator(self, y: Point, u: Coordinates) -> Generator:
+        """An element of the Lie algebra whose fundamental field at `y` is
+        `frame(y, u)`."""
+
+    @abc.abstractmethod
+    def act(self, xi: Generator, y: Point) -> Point:
+        r"""The group element $\exp(\xi)$ applied to `y`, exact to rounding."""
+
+    @abc.abstractmethod
+    def fundamental(self, xi: Generator, y: Point) -> Point:
+        r"""The fundamental field $\xi^\#(y)$ as an ambient tangent vector."""
+
+    @abc.abstractmethod
+    def lie_bracket(self, xi: Generator, eta: Generator) -> Generator:
+        r"""Bracket of the Lie algebra, with the sign that belongs to a left action.
+
+        For a left action by matrices this is $\xi\eta - \eta\xi$, for a right action the
+        opposite, so that
+        $\frac{d}{dt} \exp(\Theta) \cdot y = (\mathrm{dexp}_\Theta \dot\Theta)^\#
+        (\exp(\Theta) \cdot y)$ with
+        $\mathrm{dexp}_\Theta = \sum_k \mathrm{ad}_\Theta^k / (k+1)!$ in every geometry.
+        Runge-Kutta-Munthe-Kaas schemes need no other information.
+        """
+
+    @abc.abstractmethod
+    def exp(self, y: Point, u: Coordinates) -> Point:
+        """Time-one geodesic of the connection from `y` with velocity `frame(y, u)`."""
+
+    @abc.abstractmethod
+    def log(self, y: Point, z: Point) -> Coordinates:
+        """Frame coordinates of the shortest geodesic from `y` to `z`: the inverse of
+        `exp` near zero."""
+
+    @abc.abstractmethod
+    def distance(self, y: Point, z: Point) -> Float[Array, ""]:
+        """Riemannian distance (of the metric for which the frame is orthonormal)."""
+
+    @abc.abstractmethod
+    def christoffel(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:
+        r"""Frame coordinates of $\nabla_{E_u} E_v$ for constant `u` and `v`; bilinear."""
+
+    @abc.abstractmethod
+    def bracket(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:
+        """Frame coordinates of the Jacobi bracket $[E_u, E_v]$ for constant `u` and
+        `v`; bilinear."""
+
+    @abc.abstractmethod
+    def belongs(self, y: Point, tol: float | None = None) -> Bool[Array, ""]:
+        """Whether `y` is on the manifold up to `tol` (default: the square root of the
+        machine epsilon of its dtype)."""
+
+    @abc.abstractmethod
+    def random_point(self, key: PRNGKeyArray, dtype=None) -> Point:
+        """A random point; the law is stated by each geometry."""
+
+    def covariant_derivative(
+        self, field: Callable[[Point], Coordinates], y: Point, u: Coordinates
+    ) -> Coordinates:
+        r"""Frame coordinates of $\nabla_{E_u} V$ at `y`.
+
+        **Arguments:**
+
+        - `field`: maps a point to the frame coordinates of $V$.
+        - `y`: the point.
+        - `u`: frame coordinates of the direction.
+
+        **Returns:**
+
+        Frame coordinates, shape `(dim,)`. Cost: one forward-mode derivative of `field`.
+        """
+        v, dv = jax.jvp(field, (y,), (self.frame(y, u),))
+        return dv + self.christoffel(y, u, v)
+
+    def check_shape(self, y: Point) -> None:
+        """Raise a `ValueError` unless `y` has the shape of a point."""
+        got = jtu.tree_map(jnp.shape, y)
+        if got != self.point_shape:
+            raise ValueError(
+                f"A point of {self} has shape {self.point_shape}, got {got}. For a "
+                "batch of points use `jax.vmap`."
+            )
+
+    def check_point(self, y: Point, tol: float | None = None) -> Point:
+        """Return `y` unchanged; raise if it has the wrong shape (at trace time) or is
+        not on the manifold (at run time, through `eqx.error_if`)."""
+        self.check_shape(y)
+        return eqx.error_if(
+            y,
+            ~self.belongs(y, tol),
+            f"The point is not on {self} (off by more than the tolerance, or not "
+            "finite). Project it first: no solver projects for you.",
+        )
+
+
+def default_tolerance(y: Array, tol: float | None) -> float:
+    """The tolerance of `belongs` for the dtype of `y`."""
+    return float(jnp.finfo(y.dtype).eps) ** 0.5 if tol is None else tol
+
+
+def default_dtype(dtype):
+    """`dtype`, or JAX's current default floating dtype."""
+    return jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
+
+
+def check_connection(connection: str, allowed: tuple[str, ...], name: str) -> None:
+    """Raise a `ValueError` for a connection the geometry does not have."""
+    if connection not in allowed:
+        raise ValueError(
+            f"{name} has the connections {allowed}, got connection={connection!r}."
+        )
+
+
+def check_size(n: int, least: int, name: str) -> None:
+    """Raise unless `n` is an integer of at least `least`."""
+    if isinstance(n, bool) or not isinstance(n, int):
+        raise TypeError(f"{name}(n) needs an integer n, got {n!r}.")
+    if n < least:
+        raise ValueError(f"{name}(n) needs n >= {least}, got n={n}.")

@@ -1,0 +1,100 @@
+"""Flat space."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from ._base import AbstractGeometry, check_size, default_dtype
+from ._functions import safe_norm
+
+
+class Euclidean(AbstractGeometry):
+    r"""$\mathbb{R}^n$: the group of translations acts by addition.
+
+    The frame is the standard basis, the algebra $\mathbb{R}^n$ with zero bracket. The
+    frame-flat and the Levi-Civita connection are the same, so there is no choice.
+
+    **Arguments:**
+
+    - `n`: the dimension; points have shape `(n,)`.
+    """
+
+    n: int = eqx.field(static=True)
+
+    def __check_init__(self):
+        check_size(self.n, 1, "Euclidean")
+
+    @property
+    def connection(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Always `"levi-civita"`, which here is the frame connection too."""
+        return "levi-civita"
+
+    @property
+    def dim(self) -> int:
+        return self.n
+
+    @property
+    def manifold_dim(self) -> int:
+        return self.n
+
+    @property
+    def point_shape(self) -> tuple[int]:
+        return (self.n,)
+
+    def frame(self, y: Float[Array, " n"], u: Float[Array, " n"]) -> Float[Array, " n"]:
+        return u
+
+    def coordinates(
+        self, y: Float[Array, " n"], v: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
+        return v
+
+    def generator(
+        self, y: Float[Array, " n"], u: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
+        return u
+
+    def act(self, xi: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+        return y + xi
+
+    def fundamental(
+        self, xi: Float[Array, " n"], y: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
+        return xi
+
+    def lie_bracket(
+        self, xi: Float[Array, " n"], eta: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
+        return jnp.zeros_like(xi)
+
+    def exp(self, y: Float[Array, " n"], u: Float[Array, " n"]) -> Float[Array, " n"]:
+        return y + u
+
+    def log(self, y: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, " n"]:
+        return z - y
+
+    def distance(
+        self, y: Float[Array, " n"], z: Float[Array, " n"]
+    ) -> Float[Array, ""]:
+        return safe_norm(z - y)
+
+    def christoffel(
+        self, y: Float[Array, " n"], u: Float[Array, " n"], v: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
+        return jnp.zeros_like(u)
+
+    def bracket(
+        self, y: Float[Array, " n"], u: Float[Array, " n"], v: Float[Array, " n"]
+    ) -> Float[Array, " n"]:
+        return jnp.zeros_like(u)
+
+    def belongs(
+        self, y: Float[Array, " n"], tol: float | None = None
+    ) -> Bool[Array, ""]:
+        """Every finite vector belongs."""
+        return jnp.all(jnp.isfinite(y))
+
+    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, " n"]:
+        """Standard normal."""
+        return jr.normal(key, (self.n,), default_dtype(dtype))

@@ -1,0 +1,218 @@
+"""Symmetric positive definite matrices."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from ._base import (
+    AbstractGeometry,
+    check_connection,
+    check_size,
+    default_dtype,
+    default_tolerance,
+)
+from ._functions import safe_norm
+from ._matrix import (
+    cholesky,
+    combine,
+    components,
+    expm,
+    expm_symmetric,
+    inverse_lower,
+    logm,
+    lyapunov,
+    matmul,
+    sqrtm,
+    symmetric_basis,
+    symmetrise,
+    transpose,
+)
+
+
+def _half_lower(s: Array) -> Array:
+    """Strict lower triangle plus half the diagonal: the lower triangular matrix whose
+    symmetric sum is `s`."""
+    n = s.shape[-1]
+    mask = jnp.tril(jnp.ones((n, n), s.dtype), -1) + jnp.eye(n, dtype=s.dtype) / 2
+    return s * mask
+
+
+def _commutator(a: Array, b: Array) -> Array:
+    return matmul(a, b) - matmul(b, a)
+
+
+class SPD(AbstractGeometry):
+    r"""Symmetric positive definite matrices with the affine-invariant metric
+    $\langle U, V\rangle_P = \mathrm{tr}(P^{-1} U P^{-1} V)$.
+
+    $GL(n)$ acts by $g \cdot P = g P g^\top$. With a root $F F^\top = P$ the frame is
+    $E_S(P) = F S F^\top$ for $S$ in the orthonormal basis of symmetric matrices: unit
+    diagonal matrices and $(e_{ij} + e_{ji})/\sqrt2$, in the order 00, 10, 11, 20, 21, 22 of
+    the lower triangle. It is orthonormal. The generator $\xi = F S F^{-1}/2$ is
+    horizontal: $\exp(t\xi) \cdot P$ is the geodesic $F e^{tS} F^\top$.
+
+    * `frame="cholesky"` (default): $F = L$ lower triangular. No eigendecomposition, and
+      the connection has constant coefficients,
+      $\Gamma(S, T) = \frac12 [\Phi(S) - \Phi(S)^\top, T]$ with $\Phi$ the strict lower
+      triangle plus half the diagonal.
+    * `frame="root"`: $F = P^{1/2}$ symmetric, equivariant under rotations;
+      $\Gamma(S, T) = [A, T]$ with $A P^{1/2} + P^{1/2} A = \frac12 [S, P^{1/2}]$.
+      Derivatives go through Lyapunov equations and are finite where eigenvalues repeat.
+
+    Connections: `"levi-civita"` (default),
+    $\nabla_U V = DV[U] - \frac12 (U P^{-1} V + V P^{-1} U)$, and `"frame"`, the flat
+    connection in which the chosen frame is parallel. The latter has geodesics
+    $L e^{\Phi(S)}$ in the Cholesky frame and none in closed form in the root frame.
+
+    **Arguments:**
+
+    - `n`: size of the matrices; points have shape `(n, n)`.
+    - `frame`: `"cholesky"` or `"root"`; stored as `root`.
+    - `connection`: `"levi-civita"` or `"frame"`.
+    """
+
+    n: int = eqx.field(static=True)
+    root: str = eqx.field(static=True)
+    connection: str = eqx.field(static=True)
+
+    def __init__(
+        self, n: int, frame: str = "cholesky", *, connection: str = "levi-civita"
+    ):
+        check_size(n, 1, "SPD")
+        check_connection(connection, ("levi-civita", "frame"), "SPD(n)")
+        if frame not in ("cholesky", "root"):
+            raise ValueError(
+                f"SPD(n) has the frames ('cholesky', 'root'), got frame={frame!r}."
+            )
+        self.n = n
+        self.root = frame
+        self.connection = connection
+
+    @property
+    def dim(self) -> int:
+        return self.n * (self.n + 1) // 2
+
+    @property
+    def manifold_dim(self) -> int:
+        return self.dim
+
+    @property
+    def point_shape(self) -> tuple[int, int]:
+        return (self.n, self.n)
+
+    def _matrix(self, u: Array) -> Array:
+        return combine(symmetric_basis(self.n), u)
+
+    def _vector(self, s: Array) -> Array:
+        return components(symmetric_basis(self.n), s)
+
+    def _factor(self, y: Array) -> Array:
+        return cholesky(y) if self.root == "cholesky" else sqrtm(y)
+
+    def _inverse(self, f: Array) -> Array:
+        return inverse_lower(f) if self.root == "cholesky" else jnp.linalg.inv(f)
+
+    def frame(
+        self, y: Float[Array, "n n"], u: Float[Array, " dim"]
+    ) -> Float[Array, "n n"]:
+        f = self._factor(y)
+        return symmetrise(matmul(matmul(f, self._matrix(u)), transpose(f)))
+
+    def coordinates(
+        self, y: Float[Array, "n n"], v: Float[Array, "n n"]
+    ) -> Float[Array, " dim"]:
+        g = self._inverse(self._factor(y))
+        return self._vector(matmul(matmul(g, v), transpose(g)))
+
+    def generator(
+        self, y: Float[Array, "n n"], u: Float[Array, " dim"]
+    ) -> Float[Array, "n n"]:
+        f = self._factor(y)
+        return matmul(matmul(f, self._matrix(u) / 2), self._inverse(f))
+
+    def act(
+        self, xi: Float[Array, "n n"], y: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
+        # Through a factor, so that the result is positive definite by construction.
+        f = matmul(expm(xi), cholesky(y))
+        return symmetrise(matmul(f, transpose(f)))
+
+    def fundamental(
+        self, xi: Float[Array, "n n"], y: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
+        v = matmul(xi, y)
+        return v + transpose(v)
+
+    def lie_bracket(
+        self, xi: Float[Array, "n n"], eta: Float[Array, "n n"]
+    ) -> Float[Array, "n n"]:
+        return _commutator(xi, eta)
+
+    def exp(
+        self, y: Float[Array, "n n"], u: Float[Array, " dim"]
+    ) -> Float[Array, "n n"]:
+        s = self._matrix(u)
+        if self.connection == "levi-civita":
+            f = matmul(self._factor(y), expm(s / 2))
+        elif self.root == "cholesky":
+            f = matmul(cholesky(y), expm(_half_lower(s)))
+        else:
+            raise NotImplementedError(
+                "The flat connection of the root frame has no closed-form geodesics. "
+                "Use `frame='cholesky'` or `connection='levi-civita'`."
+            )
+        return symmetrise(matmul(f, transpose(f)))
+
+    def log(
+        self, y: Float[Array, "n n"], z: Float[Array, "n n"]
+    ) -> Float[Array, " dim"]:
+        if self.connection == "frame":
+            raise NotImplementedError(
+                "SPD(n) with the frame connection has no logarithm in closed form. Use "
+                "`connection='levi-civita'`."
+            )
+        g = self._inverse(self._factor(y))
+        return self._vector(logm(matmul(matmul(g, z), transpose(g))))
+
+    def distance(
+        self, y: Float[Array, "n n"], z: Float[Array, "n n"]
+    ) -> Float[Array, ""]:
+        """Affine-invariant distance, whatever the connection."""
+        g = inverse_lower(cholesky(y))
+        return safe_norm(logm(matmul(matmul(g, z), transpose(g))))
+
+    def christoffel(
+        self, y: Float[Array, "n n"], u: Float[Array, " dim"], v: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        if self.connection == "frame":
+            return jnp.zeros_like(u)
+        return self._vector(self._levi_civita(y, self._matrix(u), self._matrix(v)))
+
+    def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
+        if self.root == "cholesky":
+            a = _half_lower(s)
+            return _commutator(a - transpose(a), t) / 2
+        f = sqrtm(y)
+        return _commutator(lyapunov(f, _commutator(s, f) / 2), t)
+
+    def bracket(
+        self, y: Float[Array, "n n"], u: Float[Array, " dim"], v: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        # The Levi-Civita connection has no torsion.
+        s, t = self._matrix(u), self._matrix(v)
+        return self._vector(self._levi_civita(y, s, t) - self._levi_civita(y, t, s))
+
+    def belongs(
+        self, y: Float[Array, "n n"], tol: float | None = None
+    ) -> Bool[Array, ""]:
+        """Symmetric up to `tol` relative to the largest entry, and positive definite."""
+        scale = jnp.maximum(jnp.max(jnp.abs(y)), jnp.finfo(y.dtype).tiny)
+        skew = jnp.max(jnp.abs(y - transpose(y))) / scale
+        positive = jnp.all(jnp.isfinite(cholesky(y)))
+        return (skew <= default_tolerance(y, tol)) & positive
+
+    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:
+        """Exponential of a matrix with standard normal coordinates."""
+        u = jr.normal(key, (self.dim,), default_dtype(dtype))
+        return expm_symmetric(self._matrix(u))

@@ -1,0 +1,146 @@
+"""The unit sphere."""
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Bool, Float, PRNGKeyArray
+
+from ._base import (
+    AbstractGeometry,
+    check_connection,
+    check_size,
+    default_dtype,
+    default_tolerance,
+)
+from ._functions import angle_over_sine, safe_norm, stumpff
+from ._matrix import expm, matmul, matvec
+
+
+def _feedback(y: Array) -> Array:
+    """One Newton step towards unit length; the identity on the sphere."""
+    return y * (1.5 - jnp.sum(y * y) / 2)
+
+
+class Sphere(AbstractGeometry):
+    r"""The unit sphere $S^n \subset \mathbb{R}^{n+1}$ with the round metric.
+
+    A sphere has no global frame, so coordinates are ambient and over-complete:
+    $E_a(y) = e_a - y_a y$ is the projection of the standard basis, `dim` is n + 1 and the
+    coordinates of a tangent vector are the vector itself. Coordinates along $y$ are
+    ignored.
+
+    $SO(n+1)$ acts by matrix product; the generator of the tangent vector $v$ at $y$ is
+    $v y^\top - y v^\top$. For n <= 2 its exponential is Rodrigues' formula; for larger n
+    sums of generators are general skew matrices and `act` takes a matrix exponential,
+    while `exp` is always the closed form $\cos|v|\,y + \sin|v|\,v/|v|$.
+
+    The connection is Levi-Civita, $\nabla_U V = DV[U] + \langle U, V\rangle y$, in
+    coordinates $\Gamma(u, v) = -\langle v, y\rangle (u - \langle u, y\rangle y)$. There is
+    no frame connection: over-complete fields cannot all be parallel.
+
+    `act` and `exp` end with one Newton step towards unit length, the identity on the
+    sphere, so that rounding errors do not add up.
+
+    **Arguments:**
+
+    - `n`: dimension of the sphere; points have shape `(n + 1,)`.
+    - `connection`: `"levi-civita"`.
+    """
+
+    n: int = eqx.field(static=True)
+    connection: str = eqx.field(static=True)
+
+    def __init__(self, n: int, *, connection: str = "levi-civita"):
+        check_size(n, 1, "Sphere")
+        check_connection(connection, ("levi-civita",), "Sphere(n)")
+        self.n = n
+        self.connection = connection
+
+    @property
+    def dim(self) -> int:
+        return self.n + 1
+
+    @property
+    def manifold_dim(self) -> int:
+        return self.n
+
+    @property
+    def point_shape(self) -> tuple[int]:
+        return (self.n + 1,)
+
+    def frame(
+        self, y: Float[Array, " dim"], u: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        return u - jnp.sum(u * y) * y
+
+    def coordinates(
+        self, y: Float[Array, " dim"], v: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        return v
+
+    def generator(
+        self, y: Float[Array, " dim"], u: Float[Array, " dim"]
+    ) -> Float[Array, "dim dim"]:
+        # The part of u along y drops out.
+        outer = u[:, None] * y[None, :]
+        return outer - outer.T
+
+    def act(
+        self, xi: Float[Array, "dim dim"], y: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        if self.n > 2:
+            return _feedback(matvec(expm(xi), y))
+        v = matvec(xi, y)
+        _, c1, c2, *_ = stumpff(jnp.sum(xi * xi) / 2)
+        return _feedback(y + c1 * v + c2 * matvec(xi, v))
+
+    def fundamental(
+        self, xi: Float[Array, "dim dim"], y: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        return matvec(xi, y)
+
+    def lie_bracket(
+        self, xi: Float[Array, "dim dim"], eta: Float[Array, "dim dim"]
+    ) -> Float[Array, "dim dim"]:
+        return matmul(xi, eta) - matmul(eta, xi)
+
+    def exp(
+        self, y: Float[Array, " dim"], u: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        v = self.frame(y, u)
+        c0, c1, *_ = stumpff(jnp.sum(v * v))
+        return _feedback(c0 * y + c1 * v)
+
+    def log(
+        self, y: Float[Array, " dim"], z: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        """Undefined at antipodal points."""
+        c = jnp.sum(y * z)
+        v = self.frame(y, z - y)
+        return angle_over_sine(jnp.sum(v * v), c) * v
+
+    def distance(
+        self, y: Float[Array, " dim"], z: Float[Array, " dim"]
+    ) -> Float[Array, ""]:
+        """Angle between the two points."""
+        return safe_norm(self.log(y, z))
+
+    def christoffel(
+        self, y: Float[Array, " dim"], u: Float[Array, " dim"], v: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        return -jnp.sum(v * y) * self.frame(y, u)
+
+    def bracket(
+        self, y: Float[Array, " dim"], u: Float[Array, " dim"], v: Float[Array, " dim"]
+    ) -> Float[Array, " dim"]:
+        return jnp.sum(u * y) * v - jnp.sum(v * y) * u
+
+    def belongs(
+        self, y: Float[Array, " dim"], tol: float | None = None
+    ) -> Bool[Array, ""]:
+        return jnp.abs(jnp.sum(y * y) - 1) <= default_tolerance(y, tol)
+
+    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, " dim"]:
+        """Uniform."""
+        y = jr.normal(key, (self.dim,), default_dtype(dtype))
+        return y / jnp.linalg.norm(y)
