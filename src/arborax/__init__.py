@@ -1,7 +1,8 @@
-"""arborax: learn and solve stochastic and manifold-valued dynamics with branched rough paths."""
+"""Branched rough paths in JAX: signatures, log-ODEs on manifolds, kernels, models."""
 
 from importlib.metadata import version as _version
 
+from ._citation import citation as citation
 from .algebra import (
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
