@@ -5,5 +5,11 @@ shared with the library. `trees` and `lyndon` hold the combinatorics, `hopf` the
 algebras, `paths` the signatures of sampled rational paths.
 """
 
-from . import hopf as hopf, lyndon as lyndon, paths as paths, trees as trees
+from . import (
+    bridge as bridge,
+    hopf as hopf,
+    lyndon as lyndon,
+    paths as paths,
+    trees as trees,
+)
 from .hopf import reference as reference

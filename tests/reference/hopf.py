@@ -29,7 +29,7 @@ UNIT = {(): Fraction(1)}
 
 
 class Algebra:
-    """Truncated at `depth`: subclasses say what keys are and how two of them multiply."""
+    """Truncated at `depth`: subclasses say what the keys are and how two multiply."""
 
     def __init__(self, dim, depth):
         self.dim, self.depth = dim, depth
@@ -201,8 +201,8 @@ def letter_element(ref, letter):
 def bracket_basis(ref, letters, primitives):
     """Elements of the primitive basis.
 
-    `letters` fixes the total order of the letters; for Grossman-Larson the basis dual to
-    the coordinates <lambda, tree> is tree / sigma(tree).
+    `letters` fixes the total order of the letters; for Grossman-Larson the basis dual
+    to the coordinates <lambda, tree> is tree / sigma(tree).
     """
     if isinstance(ref, GrossmanLarson):
         return [ref.from_pairings({(t,): 1}) for t in primitives]
@@ -213,7 +213,7 @@ def bracket_basis(ref, letters, primitives):
 
 
 def solve(basis, target):
-    """Exact coordinates of `target` in `basis` by elimination; None if not in the span."""
+    """Exact coordinates of `target` in `basis`, or None if it is not in the span."""
     keys = sorted({k for x in basis for k in x} | set(target), key=repr)
     rows = [[x.get(k, Fraction(0)) for x in basis] + [target.get(k, 0)] for k in keys]
     pivots, done = [], 0
