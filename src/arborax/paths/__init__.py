@@ -1,1 +1,27 @@
+"""Sampled paths: container, interpolation, augmentation, windows and drivers."""
+
+from ._augment import (
+    add_basepoint as add_basepoint,
+    add_time as add_time,
+    lead_lag as lead_lag,
+    rectilinear as rectilinear,
+)
+from ._brownian import brownian as brownian, brownian_brackets as brownian_brackets
+from ._fractional import (
+    fractional_brownian as fractional_brownian,
+    riemann_liouville as riemann_liouville,
+)
+from ._interpolation import (
+    AbstractInterpolation as AbstractInterpolation,
+    HermiteInterpolation as HermiteInterpolation,
+    interpolate as interpolate,
+    LinearInterpolation as LinearInterpolation,
+    RectilinearInterpolation as RectilinearInterpolation,
+)
+from ._missing import fill_missing as fill_missing
+from ._sampled import SampledPath as SampledPath
 from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots
+from ._windows import (
+    windows_by_points as windows_by_points,
+    windows_by_time as windows_by_time,
+)

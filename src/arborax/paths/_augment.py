@@ -1,0 +1,174 @@
+"""Augmentations: time, basepoint, lead-lag, rectilinear. Each carries the brackets."""
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ._checks import as_floating, is_suffix
+from ._sampled import SampledPath
+
+
+def _time_first(ts: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
+    clock = jnp.broadcast_to(ts, xs.shape[:-1]).astype(xs.dtype)
+    return jnp.concatenate([clock[..., None], xs], axis=-1)
+
+
+def _time_brackets(brackets: Array | None) -> Array | None:
+    """Brackets with a first channel of finite variation, hence zero row and column."""
+    if brackets is None:
+        return None
+    rows = [(0, 0)] * (brackets.ndim - 2) + [(1, 0), (1, 0)]
+    return jnp.pad(brackets, rows)
+
+
+def _interleave(even: Array, odd: Array, axis: int) -> Array:
+    """`even[0], odd[0], even[1], ...`; equally many of each, or one more `even`."""
+    axis = axis % even.ndim
+    extra = even.shape[axis] - odd.shape[axis]
+    head, tail = even.shape[:axis], even.shape[axis + 1 :]
+    size = odd.shape[axis]
+    kept = jax.lax.slice_in_dim(even, 0, size, axis=axis)
+    pairs = jnp.stack([kept, odd], axis=axis + 1).reshape(*head, 2 * size, *tail)
+    if extra == 0:
+        return pairs
+    last = jax.lax.slice_in_dim(even, size, None, axis=axis)
+    return jnp.concatenate([pairs, last], axis=axis)
+
+
+def _with_midpoints(ts: Float[Array, "..."]) -> Float[Array, "..."]:
+    return _interleave(ts, ts[..., :-1] + jnp.diff(ts, axis=-1) / 2, -1)
+
+
+def add_time(path: SampledPath) -> SampledPath:
+    """Add time as the first channel.
+
+    The path is filled first, so on padding time stands still as everything else does.
+    Time has finite variation: its brackets, with itself and with all channels, are
+    zero.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][] with `d` channels.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with `d + 1` channels, time first, without mask or
+    lengths.
+    """
+    path = path.filled()
+    brackets = _time_brackets(path.brackets)
+    xs = _time_first(path.ts, path.xs)
+    return SampledPath(path.ts, xs, brackets=brackets, check=False)
+
+
+def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledPath:
+    """Prepend one point, so that the signature sees where the path starts.
+
+    The new point stands one first time step before the path (one unit of time if there
+    is none). The jump to the first sample is an initial condition and no part of the
+    process: its bracket is zero. After [`arborax.add_time`][] the basepoint is zero in
+    the time channel too.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][].
+    - `value`: the point, `(channels,)` or with batch axes. `None`: zero.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with one more point, without mask or lengths.
+    """
+    path = path.filled()
+    ts, xs, brackets = path.ts, path.xs, path.brackets
+    shape = (*path.batch_shape, path.dim)
+    if value is None:
+        base = jnp.zeros(shape, xs.dtype)
+    else:
+        base = as_floating("value", value)
+        if base.ndim < 1 or not is_suffix(base.shape, shape):
+            raise ValueError(
+                f"`value` must have shape ({path.dim},) or {shape} to be a basepoint "
+                f"of a path of shape {xs.shape}, got {base.shape}."
+            )
+        base = jnp.broadcast_to(base.astype(xs.dtype), shape)
+    if path.num_times > 1:
+        step = ts[..., 1:2] - ts[..., :1]
+        step = jnp.where(step > 0, step, 1)
+    else:
+        step = jnp.ones_like(ts)
+    if brackets is not None:
+        before = [(0, 0)] * (brackets.ndim - 3) + [(1, 0), (0, 0), (0, 0)]
+        brackets = jnp.pad(brackets, before)
+    ts = jnp.concatenate([ts[..., :1] - step, ts], axis=-1)
+    xs = jnp.concatenate([base[..., None, :], xs], axis=-2)
+    return SampledPath(ts, xs, brackets=brackets, check=False)
+
+
+def lead_lag(path: SampledPath) -> SampledPath:
+    """The lead-lag path: first the lead channels, then the lag channels.
+
+    From `(x_k, x_k)` the lead moves first, to `(x_{k+1}, x_k)` at the middle of the
+    step, and the lag follows. The Lévy area between lead and lag is then half of the
+    realised quadratic variation. Lead and lag never move together: a step's bracket
+    goes to the lead-lead block of the first half and to the lag-lag block of the
+    second, and cross blocks are zero. With realised brackets (`dx dx^T`) that is again
+    the realised bracket of the lead-lag path.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][] with `n` points and `d` channels. It is filled
+        first.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with `2 n - 1` points and `2 d` channels, without mask
+    or lengths.
+    """
+    path = path.filled()
+    xs, brackets = path.xs, path.brackets
+    both = jnp.concatenate([xs, xs], axis=-1)
+    moved = jnp.concatenate([xs[..., 1:, :], xs[..., :-1, :]], axis=-1)
+    if brackets is not None:
+        d, rest = path.dim, [(0, 0)] * (brackets.ndim - 2)
+        lead = jnp.pad(brackets, [*rest, (0, d), (0, d)])
+        lag = jnp.pad(brackets, [*rest, (d, 0), (d, 0)])
+        brackets = _interleave(lead, lag, -3)
+    return SampledPath(
+        _with_midpoints(path.ts),
+        _interleave(both, moved, -2),
+        brackets=brackets,
+        check=False,
+    )
+
+
+def rectilinear(path: SampledPath) -> SampledPath:
+    """The rectilinear path: time moves with the values held, then the values move.
+
+    Time is added as the first channel. From `(t_k, x_k)` time advances first, to
+    `(t_{k+1}, x_k)`, then the values jump to `x_{k+1}`; nothing before `t_{k+1}`
+    depends on `x_{k+1}`. Missing values are carried forward, which uses no future value
+    either (Morrill et al., "Neural controlled differential equations for online
+    prediction tasks", 2021). The parameter `ts` of the result has the corners at mid-step, so
+    that it increases. A step's bracket belongs to the part in which the values move.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][] with `n` points and `d` channels.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with `2 n - 1` points and `d + 1` channels, time first,
+    without mask or lengths.
+    """
+    path = path.filled("forward")
+    ts, xs, brackets = path.ts, path.xs, path.brackets
+    corners = _time_first(ts[..., 1:], xs[..., :-1, :])
+    if brackets is not None:
+        brackets = _time_brackets(brackets)
+        brackets = _interleave(jnp.zeros_like(brackets), brackets, -3)
+    return SampledPath(
+        _with_midpoints(ts),
+        _interleave(_time_first(ts, xs), corners, -2),
+        brackets=brackets,
+        check=False,
+    )

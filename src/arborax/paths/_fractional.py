@@ -1,0 +1,159 @@
+"""Fractional drivers on a regular grid, by FFT."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
+
+from ._checks import as_count, as_floating, as_hurst, as_real_dtype
+
+
+def _as_horizon(horizon: Any) -> float:
+    horizon = float(horizon)
+    if not (np.isfinite(horizon) and horizon > 0):
+        raise ValueError(f"`horizon` must be positive and finite, got {horizon}.")
+    return horizon
+
+
+def fractional_brownian(
+    key: PRNGKeyArray,
+    num_steps: int,
+    hurst: float,
+    *,
+    dim: int = 1,
+    horizon: float = 1.0,
+    shape: tuple[int, ...] = (),
+    dtype: Any = None,
+) -> Float[Array, "*shape times dim"]:
+    r"""Fractional Brownian motion on `linspace(0, horizon, num_steps + 1)`.
+
+    Centred Gaussian with covariance
+    $\frac12 (s^{2H} + t^{2H} - |t - s|^{2H})$ in each of `dim` independent components;
+    exact in law. Increments are sampled by circulant embedding (Davies & Harte, 1987;
+    the embedding is non-negative for every `H` in (0, 1), Dietrich & Newsam, 1997),
+    with the spectrum tabulated in double precision. Cost: one real FFT of length
+    `2 num_steps` per path. It has no bracket for `H > 1/2` (zero) and none that is
+    finite for `H < 1/2`.
+
+    **Arguments:**
+
+    - `key`: a JAX random key.
+    - `num_steps`: number of steps, a Python integer.
+    - `hurst`: the Hurst index `H`, a Python number in (0, 1).
+    - `dim`: number of independent components.
+    - `horizon`: last time.
+    - `shape`: batch shape.
+    - `dtype`: floating dtype. `None`: JAX's default.
+
+    **Returns:**
+
+    Array `(*shape, num_steps + 1, dim)`, zero at time zero.
+    """
+    n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
+    hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
+    dtype = as_real_dtype(dtype)
+    spectrum = fractional_noise_spectrum(n, hurst)
+    # Hermitian Gaussian coefficients: real at both ends, E|w|^2 = 1 everywhere.
+    scale = np.sqrt(spectrum * 2 * n) * (horizon / n) ** hurst
+    inner = np.ones(n + 1)
+    inner[1:-1] = np.sqrt(0.5)
+    edge = np.zeros(n + 1)
+    edge[1:-1] = np.sqrt(0.5)
+    lead = (1,) * (len(shape) + 1)
+    real, imag = (
+        jnp.asarray((scale * part).reshape(*lead, n + 1), dtype)
+        for part in (inner, edge)
+    )
+    normal = jr.normal(key, (2, *shape, dim, n + 1), dtype)
+    coefficients = jax.lax.complex(real * normal[0], imag * normal[1])
+    noise = jnp.fft.irfft(coefficients, n=2 * n, axis=-1)
+    path = jnp.cumsum(noise[..., :n], axis=-1)
+    path = jnp.concatenate([jnp.zeros((*shape, dim, 1), dtype), path], axis=-1)
+    return jnp.swapaxes(path, -1, -2)
+
+
+def fractional_noise_spectrum(num_steps: int, hurst: float) -> np.ndarray:
+    """Eigenvalues `(num_steps + 1,)` of the circulant embedding of unit-step noise."""
+    k = np.arange(num_steps + 1, dtype=np.float64)
+    h2 = 2 * hurst
+    gamma = (np.abs(k + 1) ** h2 - 2 * k**h2 + np.abs(k - 1) ** h2) / 2
+    row = np.concatenate([gamma, gamma[-2:0:-1]])
+    spectrum = np.fft.rfft(row).real
+    return np.maximum(spectrum, 0.0)
+
+
+def riemann_liouville(
+    key: PRNGKeyArray,
+    num_steps: int,
+    hurst: float,
+    *,
+    dim: int = 1,
+    horizon: float = 1.0,
+    shape: tuple[int, ...] = (),
+    dtype: Any = None,
+    increments: ArrayLike | None = None,
+) -> tuple[Float[Array, "*shape times dim"], Float[Array, "*shape times-1 dim"]]:
+    r"""Riemann-Liouville process with the Brownian motion that drives it.
+
+    $Y_t = \sqrt{2H} \int_0^t (t - s)^{H - 1/2} dW_s$, so that
+    $\mathrm{Var}\,Y_t = t^{2H}$, on `linspace(0, horizon, num_steps + 1)` by the hybrid
+    scheme with one exact cell (Bennedsen, Lunde & Pakkanen, "Hybrid scheme for Brownian
+    semistationary processes", 2017, kappa = 1 and the optimal evaluation points): the
+    kernel's singular cell is integrated exactly, jointly with the Brownian increment,
+    and the others by their mean kernel. The covariance of `Y` with `W` is exact; the
+    variance of `Y` is slightly small near zero lag two (below 2 % for `H >= 0.05`).
+    At `H = 1/2`, `Y = W`. Cost: one FFT convolution of length `2 num_steps` per path.
+
+    **Arguments:**
+
+    - `key`: a JAX random key.
+    - `num_steps`: number of steps, a Python integer.
+    - `hurst`: the index `H`, a Python number in (0, 1).
+    - `dim`: number of independent components.
+    - `horizon`: last time.
+    - `shape`: batch shape.
+    - `dtype`: floating dtype. `None`: that of `increments`, else JAX's default.
+    - `increments`: Brownian increments `(*shape, num_steps, dim)` with variance
+        `horizon / num_steps`, if the driver is given. `None`: sampled.
+
+    **Returns:**
+
+    A tuple of `Y`, `(*shape, num_steps + 1, dim)`, zero at time zero, and the
+    increments of `W`, `(*shape, num_steps, dim)`.
+    """
+    n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
+    hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
+    full = (*shape, n, dim)
+    driver_key, cell_key = jr.split(key)
+    step = horizon / n
+    if increments is None:
+        dtype = as_real_dtype(dtype)
+        dw = np.sqrt(step) * jr.normal(driver_key, (*shape, dim, n), dtype)
+    else:
+        dw = as_floating("increments", increments)
+        if dw.shape != full:
+            raise ValueError(
+                f"`increments` must have shape {full} (shape, num_steps, dim), got "
+                f"{dw.shape}."
+            )
+        dtype = as_real_dtype(dw.dtype if dtype is None else dtype)
+        dw = jnp.swapaxes(dw.astype(dtype), -1, -2)
+
+    a = hurst - 0.5
+    k = np.arange(n + 1, dtype=np.float64)
+    # Mean kernel of each cell: (b_k dt)^a in the paper's notation.
+    kernel = step**a * np.diff(k ** (a + 1)) / (a + 1)
+    spread = step ** (2 * a + 1) / (2 * a + 1) - step * kernel[0] ** 2
+    spread = np.sqrt(max(spread, 0.0))
+    size = 2 * n
+    table = np.fft.rfft(np.sqrt(2 * hurst) * kernel, size)
+    table = jnp.asarray(table, jnp.result_type(dtype, jnp.complex64))
+    table = table.reshape((1,) * (len(shape) + 1) + (-1,))
+    smooth = jnp.fft.irfft(jnp.fft.rfft(dw, size, axis=-1) * table, size, axis=-1)
+    rough = jr.normal(cell_key, dw.shape, dtype) * (np.sqrt(2 * hurst) * spread)
+    path = smooth[..., :n] + rough
+    path = jnp.concatenate([jnp.zeros((*shape, dim, 1), dtype), path], axis=-1)
+    return jnp.swapaxes(path, -1, -2), jnp.swapaxes(dw, -1, -2)

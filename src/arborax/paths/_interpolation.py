@@ -1,0 +1,281 @@
+"""Interpolation of samples with missing values: linear, rectilinear, cubic Hermite."""
+
+import abc
+from collections.abc import Callable
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ._augment import rectilinear
+from ._checks import as_floating
+from ._missing import (
+    check_times,
+    check_values,
+    divide,
+    fill_missing,
+    neighbours,
+    observed_mask,
+    take,
+)
+from ._sampled import SampledPath
+
+
+class AbstractInterpolation(eqx.Module):
+    """A continuous path through samples, evaluated at any times.
+
+    Outside the sampled interval the first or last segment is continued (a path with
+    `lengths` is stopped, so it is continued by its last value). A channel is constant
+    before its first and after its last observation, and zero if it has none.
+    """
+
+    @abc.abstractmethod
+    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
+        """Values at the times `t` of any shape: `(*batch, *t.shape, channels)`."""
+
+    @abc.abstractmethod
+    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
+        """Time derivatives at `t`, from the right where the two sides differ (from the
+        left at the last sample); shape as in `evaluate`."""
+
+
+def _prepare(
+    ts: ArrayLike, xs: ArrayLike, mask: ArrayLike | None, check: bool
+) -> tuple[Array, Array, Array]:
+    """Checked times, values and full mask; a single point is held for one unit."""
+    xs = check_values(xs)
+    ts = check_times(ts, xs)
+    mask = observed_mask(xs, mask)
+    if check:
+        xs = SampledPath(ts, xs, mask).xs
+    if xs.shape[-2] == 1:
+        ts = jnp.concatenate([ts, ts + 1], axis=-1)
+        xs = jnp.concatenate([xs, xs], axis=-2)
+        mask = jnp.concatenate([mask, mask], axis=-2)
+    return ts, xs, mask
+
+
+def _at_times(
+    fn: Callable[..., Array], ts: Array, tables: tuple, t: ArrayLike
+) -> Array:
+    """`fn(ts, tables, segment, t)` with `ts` unbatched, mapped over the batch of `ts`.
+
+    `tables` hold arrays `(..., rows, channels)`, indexed by `fn` on the row axis.
+    """
+    t = as_floating("t", t).astype(ts.dtype)
+
+    def unbatched(ts, *tables):
+        segment = jnp.searchsorted(ts, t, side="right") - 1
+        return fn(ts, tables, jnp.clip(segment, 0, ts.shape[0] - 2), t)
+
+    if ts.ndim == 1:
+        return unbatched(ts, *tables)
+    batch = tables[0].shape[:-2]
+    ts = jnp.broadcast_to(ts, (*batch, ts.shape[-1]))
+    for _ in batch:
+        unbatched = jax.vmap(unbatched)
+    return unbatched(ts, *tables)
+
+
+def _match(weight: Array, values: Array) -> Array:
+    """Bring query-shaped weights to the rank of `(..., *query, channels)`."""
+    lead = values.ndim - 1 - weight.ndim
+    return weight.reshape((1,) * lead + weight.shape + (1,)).astype(values.dtype)
+
+
+def _linear_value(ts, tables, k, t):
+    (xs,) = tables
+    x0, x1 = xs[..., k, :], xs[..., k + 1, :]
+    weight = _match(divide(t - ts[k], ts[k + 1] - ts[k]), x0)
+    return (1 - weight) * x0 + weight * x1
+
+
+def _linear_slope(ts, tables, k, t):
+    (xs,) = tables
+    rise = xs[..., k + 1, :] - xs[..., k, :]
+    run = _match(ts[k + 1] - ts[k], rise)
+    return divide(rise, jnp.broadcast_to(run, rise.shape))
+
+
+class LinearInterpolation(AbstractInterpolation):
+    """Piecewise-linear interpolation; missing values are interpolated by channel."""
+
+    ts: Float[Array, "*#batch times"]
+    xs: Float[Array, "*batch times channels"]
+
+    def __init__(
+        self,
+        ts: ArrayLike,
+        xs: ArrayLike,
+        mask: ArrayLike | None = None,
+        *,
+        check: bool = True,
+    ):
+        """**Arguments:**
+
+        - `ts`: `(times,)` or `(..., times)`, strictly increasing.
+        - `xs`: `(..., times, channels)`.
+        - `mask`: boolean, True where observed, per time or per time and channel.
+            `None`: NaN marks a missing value.
+        - `check`: whether values are checked by `equinox.error_if`.
+        """
+        ts, xs, seen = _prepare(ts, xs, mask, check)
+        self.ts = ts
+        self.xs = fill_missing(ts, xs, seen)
+
+    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
+        return _at_times(_linear_value, self.ts, (self.xs,), t)
+
+    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
+        return _at_times(_linear_slope, self.ts, (self.xs,), t)
+
+
+class RectilinearInterpolation(AbstractInterpolation):
+    """The rectilinear path of [`arborax.rectilinear`][], time as its first channel.
+
+    The parameter agrees with time at the samples: over the first half of a step the
+    time channel runs through the whole step with the values held, over the second half
+    the values move. Values have `channels + 1` channels. Missing values are carried
+    forward.
+    """
+
+    ts: Float[Array, "*#batch corners"]
+    xs: Float[Array, "*batch corners channels"]
+
+    def __init__(
+        self,
+        ts: ArrayLike,
+        xs: ArrayLike,
+        mask: ArrayLike | None = None,
+        *,
+        check: bool = True,
+    ):
+        """**Arguments:** as [`arborax.LinearInterpolation`][]."""
+        ts, xs, seen = _prepare(ts, xs, mask, check)
+        path = rectilinear(SampledPath(ts, xs, seen, check=False))
+        self.ts = path.ts
+        self.xs = path.xs
+
+    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
+        return _at_times(_linear_value, self.ts, (self.xs,), t)
+
+    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
+        return _at_times(_linear_slope, self.ts, (self.xs,), t)
+
+
+def _hermite_value(ts, tables, k, t):
+    u, c0, c1, c2, c3 = _hermite_at(tables, k, t)
+    return c0 + u * (c1 + u * (c2 + u * c3))
+
+
+def _hermite_slope(ts, tables, k, t):
+    u, _, c1, c2, c3 = _hermite_at(tables, k, t)
+    return c1 + u * (2 * c2 + 3 * u * c3)
+
+
+def _hermite_at(tables, k, t):
+    origin, *coefficients = (a[..., k, :] for a in tables)
+    lead = origin.ndim - 1 - t.ndim
+    t = jnp.broadcast_to(t.reshape((1,) * lead + t.shape + (1,)), origin.shape)
+    return ((t - origin).astype(coefficients[0].dtype), *coefficients)
+
+
+class HermiteInterpolation(AbstractInterpolation):
+    """Cubic Hermite interpolation with backward differences.
+
+    The slope at an observation is the difference quotient to the observation before it
+    (at the first one: to the one after it), so the value at `t` depends on no sample
+    later than the first observation after `t`. Once continuously differentiable between
+    a channel's first and last observation (Morrill et al., "Neural controlled
+    differential equations for online prediction tasks", 2021).
+    """
+
+    ts: Float[Array, "*#batch times"]
+    origins: Float[Array, "*batch times-1 channels"]
+    coefficients: tuple[
+        Float[Array, "*batch times-1 channels"],
+        Float[Array, "*batch times-1 channels"],
+        Float[Array, "*batch times-1 channels"],
+        Float[Array, "*batch times-1 channels"],
+    ]
+
+    def __init__(
+        self,
+        ts: ArrayLike,
+        xs: ArrayLike,
+        mask: ArrayLike | None = None,
+        *,
+        check: bool = True,
+    ):
+        """**Arguments:** as [`arborax.LinearInterpolation`][]."""
+        ts, xs, seen = _prepare(ts, xs, mask, check)
+        times = jnp.broadcast_to(ts[..., None], xs.shape)
+        xs = jnp.where(seen, xs, 0)
+        before, after = neighbours(seen)
+        # Observations around each segment, and the one before the left of them.
+        i, j = before[..., :-1, :], after[..., 1:, :]
+        earlier = jnp.take_along_axis(before, jnp.clip(i - 1, 0, None), axis=-2)
+        h = jnp.where(i > 0, earlier, -1)
+        xi, xj, xh = take(xs, i), take(xs, j), take(xs, h)
+        ti, tj, th = take(times, i), take(times, j), take(times, h)
+        run = (tj - ti).astype(xs.dtype)
+        slope = divide(xj - xi, run)
+        start = divide(xi - xh, (ti - th).astype(xs.dtype))
+        start = jnp.where(h >= 0, start, slope)
+        inside = (i >= 0) & (j < xs.shape[-2])
+        held = jnp.where(i >= 0, xi, jnp.where(j < xs.shape[-2], xj, 0))
+        bend = divide(slope - start, run)
+        self.ts = ts
+        self.origins = jnp.where(inside, ti, times[..., :-1, :])
+        self.coefficients = (
+            jnp.where(inside, xi, held),
+            jnp.where(inside, start, 0),
+            jnp.where(inside, 2 * bend, 0),
+            jnp.where(inside, -divide(bend, run), 0),
+        )
+
+    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
+        return _at_times(_hermite_value, self.ts, (self.origins, *self.coefficients), t)
+
+    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
+        return _at_times(_hermite_slope, self.ts, (self.origins, *self.coefficients), t)
+
+
+_KINDS = {
+    "linear": LinearInterpolation,
+    "rectilinear": RectilinearInterpolation,
+    "hermite": HermiteInterpolation,
+}
+
+
+def interpolate(
+    path: SampledPath, kind: Literal["linear", "rectilinear", "hermite"] = "linear"
+) -> AbstractInterpolation:
+    """Interpolate a sampled path, honouring its mask and lengths.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][].
+    - `kind`: `"linear"`, `"rectilinear"` or `"hermite"`.
+
+    **Returns:**
+
+    An [`arborax.AbstractInterpolation`][], constant after the last valid point if the
+    path has `lengths`.
+    """
+    if kind not in _KINDS:
+        raise ValueError(f"`kind` must be one of {tuple(_KINDS)}, got {kind!r}.")
+    seen = jnp.ones(path.xs.shape, bool)
+    if path.mask is not None:
+        seen = observed_mask(path.xs, path.mask)
+    ts = path.ts
+    if path.lengths is not None:
+        ts = path.filled().ts
+        place = jax.lax.broadcasted_iota(
+            path.lengths.dtype, path.xs.shape, path.xs.ndim - 2
+        )
+        lengths = jnp.broadcast_to(path.lengths, path.batch_shape)
+        seen = seen & (place < lengths[..., None, None])
+    return _KINDS[kind](ts, path.xs, seen, check=False)

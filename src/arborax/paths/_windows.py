@@ -1,0 +1,196 @@
+"""Windows of a sampled path: by number of points and by time."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, ArrayLike
+
+from ._checks import as_count, as_floating, is_concrete
+from ._sampled import SampledPath
+from ._split import (
+    check_knots,
+    Cut,
+    cut,
+    gather_brackets,
+    gather_values,
+    snap,
+    split_by_knots,
+    window_lengths,
+)
+
+
+def _by_points(values: Array, size: int, axis: int) -> Array:
+    """Overlap-by-one windows along `axis`; `size` divides the number of steps."""
+    axis = axis % values.ndim
+    windows = (values.shape[axis] - 1) // size
+    head, tail = values.shape[:axis], values.shape[axis + 1 :]
+    body = jax.lax.slice_in_dim(values, 0, windows * size, axis=axis)
+    body = body.reshape(*head, windows, size, *tail)
+    ends = jax.lax.slice_in_dim(values, size, None, stride=size, axis=axis)
+    return jnp.concatenate([body, jnp.expand_dims(ends, axis + 1)], axis=axis + 1)
+
+
+def windows_by_points(path: SampledPath, size: int) -> SampledPath:
+    """Cut a path into windows of `size` steps.
+
+    Window `k` holds the points `k size, ..., (k + 1) size`: neighbours share an end
+    point, so the increments of all windows are those of the path. The path is filled
+    first, and padded by repetition of its last point to a whole number of windows; a
+    path of one point makes one constant window. Cost: one copy, no gather.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][].
+    - `size`: steps per window, a Python integer.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with one more batch axis at the end: values
+    `(..., windows, size + 1, channels)`, times `(..., windows, size + 1)`, brackets
+    `(..., windows, size, channels, channels)`, without mask or lengths.
+    """
+    size = as_count("size", size)
+    path = path.filled()
+    steps = path.num_times - 1
+    windows = max(-(-steps // size), 1)
+    pad = windows * size - steps
+
+    def padded(values, axis):
+        last = jax.lax.slice_in_dim(values, -1, None, axis=axis)
+        return jnp.concatenate([values, jnp.repeat(last, pad, axis=axis)], axis=axis)
+
+    ts = _by_points(padded(path.ts, path.ts.ndim - 1), size, -1)
+    xs = _by_points(padded(path.xs, path.xs.ndim - 2), size, -2)
+    brackets = path.brackets
+    if brackets is not None:
+        head, tail = brackets.shape[:-3], brackets.shape[-2:]
+        zeros = jnp.zeros((*head, pad, *tail), brackets.dtype)
+        brackets = jnp.concatenate([brackets, zeros], axis=-3)
+        brackets = brackets.reshape(*head, windows, size, *tail)
+    return SampledPath(ts, xs, brackets=brackets, check=False)
+
+
+def windows_by_time(
+    path: SampledPath, knots: ArrayLike, *, max_points: int | None = None
+) -> SampledPath:
+    """Cut a path into the windows between `knots`, which need not fall on samples.
+
+    Values at knots are interpolated linearly, the bracket of a cut segment is divided
+    in proportion to time, and short windows are padded by their last point, so that
+    increments, time steps and brackets of padding are exactly zero. A window without a
+    sample inside holds its two end points. A path with `lengths` is read as stopped at
+    its last valid point, and knots may lie beyond it.
+
+    When all times are known before tracing, the cut is a static plan
+    ([`arborax.split_by_knots`][]). Otherwise (traced times, or a batch whose members
+    have their own times) indices are computed at run time; under `jit` the size of the
+    result must then be given by `max_points`.
+
+    **Arguments:**
+
+    - `path`: a [`arborax.SampledPath`][] with at least two points. It is filled first.
+    - `knots`: `(windows + 1,)`, strictly increasing, inside the sampled interval.
+        Knots within 8 rounding units of a sample are moved onto it.
+    - `max_points`: points per window, padding included; at least the number of samples
+        strictly inside a window plus two, or the call fails. `None`: as many as needed.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with one more batch axis at the end: values
+    `(..., windows, max_points, channels)`, times, and brackets
+    `(..., windows, max_points - 1, channels, channels)`, without mask or lengths.
+    """
+    if max_points is not None:
+        max_points = as_count("max_points", max_points, 2)
+    if path.num_times < 2:
+        raise ValueError(
+            "a path of one point has no extent in time and cannot be cut into windows; "
+            "it needs at least two points."
+        )
+    stopped = path.lengths is not None
+    path = path.filled()
+    if max_points is None and path.ts.ndim == 1 and is_concrete(path.ts, knots):
+        plan = split_by_knots(path.ts, knots, stopped=stopped)
+        xs, brackets = path.xs, path.brackets
+        ts = jnp.asarray(plan.times, path.ts.dtype)
+        if brackets is not None:
+            brackets = plan.brackets(brackets)
+        return SampledPath(ts, plan.values(xs), brackets=brackets, check=False)
+    return _windows_traced(path, knots, max_points, stopped)
+
+
+def _windows_traced(
+    path: SampledPath, knots: ArrayLike, max_points: int | None, stopped: bool
+) -> SampledPath:
+    cuts = as_floating("knots", knots)
+    if cuts.ndim != 1 or cuts.shape[0] < 2:
+        raise ValueError(
+            f"`knots` must have shape (windows + 1,) with at least one window, got "
+            f"{cuts.shape}."
+        )
+    if is_concrete(cuts):
+        check_knots(np.asarray(cuts))
+    eps = max(float(jnp.finfo(a.dtype).eps) for a in (cuts, path.ts))
+    cuts = eqx.error_if(
+        cuts.astype(path.ts.dtype),
+        ~jnp.all(jnp.diff(cuts) > 0),
+        "`knots` must be strictly increasing, so that every window has an extent.",
+    )
+
+    def place(ts):
+        scale = jnp.maximum(jnp.abs(ts[0]), jnp.abs(ts[-1]))
+        inner = snap(jnp, ts, cuts, 8 * eps * scale)
+        outside = inner[0] < ts[0]
+        if not stopped:
+            outside = outside | (inner[-1] > ts[-1]) | jnp.any(jnp.diff(inner) <= 0)
+        return jnp.minimum(inner, ts[-1]), outside
+
+    times = path.ts.reshape(-1, path.num_times)
+    inner, outside = jax.vmap(place)(times)
+    inner = eqx.error_if(
+        inner,
+        jnp.any(outside),
+        "`knots` reach outside the sampled interval, or two of them lie within "
+        "rounding of one sample. Clip the knots or extend the path.",
+    )
+    lengths = jax.vmap(lambda t, k: window_lengths(jnp, t, k)[1])(times, inner)
+    if max_points is None:
+        if not is_concrete(lengths):
+            raise ValueError(
+                "the times of the path or the knots are traced, so the number of "
+                "points per window is unknown: pass `max_points` (samples strictly inside "
+                "the fullest window, plus two)."
+            )
+        max_points = int(jnp.max(lengths))
+    inner = eqx.error_if(
+        inner,
+        jnp.any(lengths > max_points),
+        f"a window holds more points than `max_points={max_points}`. Increase it to "
+        "the number of samples strictly inside the fullest window plus two.",
+    )
+    plans = jax.vmap(lambda t, k: cut(jnp, t, k, max_points))(times, inner)
+    if path.ts.ndim == 1:
+        plan: Cut = jax.tree.map(lambda a: a[0], plans)
+        xs, brackets = gather_values(plan, path.xs), path.brackets
+        if brackets is not None:
+            brackets = gather_brackets(plan, brackets)
+        return SampledPath(plan.times, xs, brackets=brackets, check=False)
+    # Times of their own: flatten the batch axes that times have, keep others leading.
+    own = path.ts.shape[:-1]
+    spare = path.batch_shape[: len(path.batch_shape) - len(own)]
+    flat = path.xs.reshape(*spare, -1, path.num_times, path.dim)
+    mapped = len(spare)
+    xs = jax.vmap(gather_values, in_axes=(0, mapped), out_axes=mapped)(plans, flat)
+    xs = xs.reshape(*path.batch_shape, *xs.shape[-3:])
+    brackets = path.brackets
+    if brackets is not None:
+        tail = (path.num_times - 1, path.dim, path.dim)
+        brackets = jnp.broadcast_to(brackets, (*path.batch_shape, *tail))
+        brackets = brackets.reshape(*spare, -1, *tail)
+        brackets = jax.vmap(gather_brackets, in_axes=(0, mapped), out_axes=mapped)(
+            plans, brackets
+        )
+        brackets = brackets.reshape(*path.batch_shape, *brackets.shape[-4:])
+    ts = plans.times.reshape(*own, *plans.times.shape[1:])
+    return SampledPath(ts, xs, brackets=brackets, check=False)
