@@ -56,4 +56,4 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) docs/_build docs/examples build dist
+	rm -rf $(VENV) $(BENCH_VENV) docs/_build docs/generated build dist

@@ -1,0 +1,189 @@
+"""Sphinx configuration: MyST pages, API reference from Markdown docstrings."""
+
+import importlib
+import pathlib
+import re
+import textwrap
+
+import arborax
+
+
+DOCS = pathlib.Path(__file__).parent
+ROOT = DOCS.parent
+GENERATED = DOCS / "generated"
+
+project = "arborax"
+author = "The arborax authors"
+copyright = "The arborax authors"
+release = version = arborax.__version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
+]
+exclude_patterns = ["_build"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+# Included changelogs and results bring their own heading levels.
+suppress_warnings = ["myst.header"]
+
+html_theme = "furo"
+html_title = "arborax"
+html_static_path = ["_static"]
+
+autodoc_inherit_docstrings = False
+autodoc_member_order = "bysource"
+autodoc_typehints = "none"
+autodoc_class_signature = "mixed"
+
+
+# Docstrings are written in Markdown; autodoc reads reStructuredText. The few
+# constructs the house style allows are translated here.
+
+
+def _inline(text: str) -> str:
+    pieces = re.split(r"(``[^`]+``|`[^`]+`|\$\$.+?\$\$|\$[^$]+\$)", text, flags=re.S)
+    out = []
+    for piece in pieces:
+        if piece.startswith("$$"):
+            body = " ".join(piece[2:-2].split())
+            out.append(f"\n\n.. math:: {body}\n\n")
+        elif piece.startswith("$") and len(piece) > 1:
+            out.append(f":math:`{' '.join(piece[1:-1].split())}`")
+        elif piece.startswith("``"):
+            out.append(piece)
+        elif piece.startswith("`") and len(piece) > 1:
+            out.append(f"``{' '.join(piece[1:-1].split())}``")
+        else:
+            out.append(re.sub(r"\[([^\]]+)\]\((https?:[^)]+)\)", r"`\1 <\2>`__", piece))
+    # An inline role must be followed by a space or punctuation.
+    return re.sub(r"((?:``[^`]+``)|(?::math:`[^`]+`))(?=\w)", r"\1\\ ", "".join(out))
+
+
+def _fences(lines: list[str]):
+    """Split into (is_code, lines) runs."""
+    run, code = [], False
+    for line in lines:
+        if line.lstrip().startswith("```"):
+            yield code, run
+            run, code = [], not code
+        else:
+            run.append(line)
+    yield code, run
+
+
+def markdown_docstring(app, what, name, obj, options, lines):
+    out = []
+    for is_code, run in _fences(lines):
+        if is_code:
+            out += ["", ".. code-block:: python", ""]
+            out += textwrap.indent(textwrap.dedent("\n".join(run)), "   ").split("\n")
+            out += [""]
+        else:
+            text = "\n".join(run)
+            text = re.sub(r"^(\s*)!!! (\w+).*$", r"\1.. \2::\n", text, flags=re.M)
+            text = re.sub(r'^(\s*)\?\?\? \w+ "(.+)"$', r"\1**\2:**\n", text, flags=re.M)
+            text = re.sub(r"\[(`[^`]+`)\]\[\]", r"\1", text)
+            out += _inline(text).split("\n")
+    lines[:] = out
+
+
+# Pages made from what the package and the repository hold at build time.
+
+ROOMS = {
+    "algebra": "Words, trees, forests and their Hopf algebras, as static tables.",
+    "paths": "Sampled paths, interpolation, augmentation, windows, random drivers.",
+    "signatures": "From paths to group-like elements and primitive coordinates.",
+    "geometry": "State manifolds: frame, action, exponential, connection.",
+    "lifts": "Driving fields to window fields, contracted with the log-signature.",
+    "solvers": "The log-ODE on a manifold, the Diffrax bridge, adjoints.",
+    "kernels": "Signature kernels, distances between laws, two-sample tests.",
+    "models": "Neural rough differential equations and their baselines.",
+    "training": "Objectives, `fit`, checkpoints, sharding.",
+    "datasets": "Simulated and recorded data.",
+    "experiments": "The published experiments as configurations.",
+}
+
+
+def _write(path: pathlib.Path, text: str):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists() or path.read_text() != text:
+        path.write_text(text)
+
+
+def _api_pages():
+    pages = []
+    for room, summary in ROOMS.items():
+        try:
+            module = importlib.import_module(f"arborax.{room}")
+        except ModuleNotFoundError:
+            continue
+        if not any(not name.startswith("_") for name in vars(module)):
+            continue
+        top = sorted(n for n in vars(module) if n[0] != "_" and hasattr(arborax, n))
+        also = ", ".join(f"`abx.{name}`" for name in top)
+        _write(
+            GENERATED / "api" / f"{room}.md",
+            f"# {room}\n\n{summary}\n\n"
+            + (f"Also at the top level: {also}.\n\n" if also else "")
+            + f"```{{eval-rst}}\n.. automodule:: arborax.{room}\n"
+            "   :members:\n   :imported-members:\n   :show-inheritance:\n```\n",
+        )
+        pages.append(f"api/{room}")
+    _write(
+        GENERATED / "api.md",
+        "# API reference\n\n"
+        "One page for each room; imports point only downward, from the last to the "
+        "first.\n\n```{toctree}\n:maxdepth: 2\n\n" + "\n".join(pages) + "\n```\n\n"
+        "```{eval-rst}\n.. autofunction:: arborax.citation\n```\n",
+    )
+
+
+def percent_to_markdown(source: str) -> str:
+    """A `py:percent` script as a Markdown page."""
+    parts = []
+    for cell in re.split(r"^# %%", source, flags=re.M):
+        head, _, body = cell.partition("\n")
+        body = body.strip("\n")
+        if not body:
+            continue
+        if "[markdown]" in head:
+            parts.append(re.sub(r"^# ?", "", body, flags=re.M))
+        else:
+            parts.append(f"```python\n{body}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def _example_pages():
+    pages = []
+    for script in sorted((ROOT / "examples").glob("[0-9]*.py")):
+        _write(
+            GENERATED / "examples" / f"{script.stem}.md",
+            percent_to_markdown(script.read_text()),
+        )
+        pages.append(f"examples/{script.stem}")
+    _write(
+        GENERATED / "examples.md",
+        "# Examples\n\nEach page is a script under `examples/`, run by the tests.\n\n"
+        "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(pages) + "\n```\n",
+    )
+
+
+def _benchmark_page():
+    results = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
+    include = "\n\n".join(
+        f"```{{include}} ../../benchmarks/results/{path.name}\n```" for path in results
+    )
+    _write(
+        GENERATED / "benchmark-results.md",
+        "# Benchmark results\n\n" + (include or "No results are stored yet.") + "\n",
+    )
+
+
+def setup(app):
+    app.connect("autodoc-process-docstring", markdown_docstring)
+    _api_pages()
+    _example_pages()
+    _benchmark_page()
