@@ -12,9 +12,17 @@ from .algebra import (
 from .geometry import (
     AbstractGeometry as AbstractGeometry,
     Euclidean as Euclidean,
+    gram_schmidt_6d as gram_schmidt_6d,
+    Hyperbolic as Hyperbolic,
+    Product as Product,
+    project_rotation as project_rotation,
+    SE as SE,
     SO as SO,
     SPD as SPD,
+    spd_from_vech as spd_from_vech,
     Sphere as Sphere,
+    unvech as unvech,
+    vech as vech,
 )
 
 
