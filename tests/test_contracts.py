@@ -1,0 +1,92 @@
+"""Promises about the package as a whole: imports, names, configuration."""
+
+import ast
+import inspect
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import arborax as abx
+
+
+ROOT = pathlib.Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "arborax"
+
+# The interface that other rooms and users rely on.
+PUBLIC = """
+    Shuffle GrossmanLarson MuntheKaasWright Ito
+    Euclidean SO SE SPD Sphere Hyperbolic Product
+    citation
+""".split()
+
+
+def _run(code):
+    """Run Python code in a process that has not imported anything yet."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def test_import_contracts():
+    result = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; from importlinter.cli import lint_imports_command as c; c()",
+            "--no-cache",
+        ],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_public_name_exists_and_is_documented(name):
+    assert inspect.getdoc(getattr(abx, name))
+
+
+def test_core_imports_without_extras():
+    result = _run(
+        """
+        import sys
+        for name in ("matplotlib", "optax", "optuna", "orbax", "scipy.stats", "torch",
+                     "tqdm", "tyro"):
+            sys.modules[name] = None
+        before = dict(__import__("jax").config.values)
+        import arborax
+        after = dict(__import__("jax").config.values)
+        assert before == after, "importing arborax changed the configuration of JAX"
+        """
+    )
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SOURCE / "algebra").glob("*.py")), ids=lambda path: path.name
+)
+def test_algebra_does_not_import_jax(path):
+    """Also inside functions, where import-linter looks but readers may not."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0:
+            names = [node.module or ""]
+        else:
+            continue
+        assert not any(name.split(".")[0] == "jax" for name in names), path
+
+
+def test_constraints_hold_names_and_numbers_only():
+    for line in (ROOT / "constraints.txt").read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, _, number = line.partition("==")
+            assert number and not set("/@: ") & set(line), line
