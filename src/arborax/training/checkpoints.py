@@ -1,0 +1,144 @@
+"""Checkpoints that survive a kill at any moment."""
+
+import os
+import re
+import warnings
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+from .container import (
+    check_names,
+    decode,
+    encode,
+    FileFormatError,
+    named_leaves,
+    sync_folder,
+    write_atomically,
+)
+
+
+@runtime_checkable
+class Checkpoints(Protocol):
+    """Where `fit` keeps its state. `fit` passes a flat dictionary of named arrays."""
+
+    def save(self, step: int, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
+        """Keeps the state after `step` steps; returns when it is safe on disk."""
+        ...
+
+    def restore(self) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
+        """The newest whole state as `(step, arrays, meta)`, or `None`."""
+        ...
+
+    def clear(self) -> None:
+        """Forgets all states."""
+        ...
+
+
+class FileCheckpoints:
+    """Checkpoints as files `checkpoint-<step>.abx` in a folder: the last `keep` steps.
+
+    Each is written beside, flushed and renamed, and only then is the oldest removed: a
+    kill at any moment leaves at least one whole checkpoint once there was one. A file
+    that fails its checksums (a failing disk) is passed over with a warning.
+    """
+
+    def __init__(self, folder: str | os.PathLike, keep: int = 2):
+        if keep < 1:
+            raise ValueError(f"keep must be at least 1, got {keep}.")
+        self.folder = Path(folder)
+        self.keep = keep
+
+    def paths(self) -> list[Path]:
+        """The checkpoint files, oldest first."""
+        if not self.folder.is_dir():
+            return []
+        found = [
+            (int(match.group(1)), path)
+            for path in self.folder.iterdir()
+            if (match := re.fullmatch(r"checkpoint-(\d+)\.abx", path.name))
+        ]
+        return [path for _, path in sorted(found)]
+
+    def save(self, step: int, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        content = encode(arrays, {"kind": "checkpoint", "step": step, "state": meta})
+        write_atomically(self.folder / f"checkpoint-{step:09d}.abx", content)
+        for path in self.paths()[: -self.keep]:
+            path.unlink(missing_ok=True)
+        for path in self.folder.glob(".checkpoint-*.tmp"):
+            path.unlink(missing_ok=True)
+
+    def restore(self) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
+        raw = self.newest_bytes()
+        return None if raw is None else unpack(raw)
+
+    def newest_bytes(self) -> bytes | None:
+        """The content of the newest checkpoint that passes all checks."""
+        paths = self.paths()
+        for path in reversed(paths):
+            raw = path.read_bytes()
+            try:
+                unpack(raw, str(path))
+            except FileFormatError as error:
+                warnings.warn(f"passing over a checkpoint: {error}", stacklevel=2)
+                continue
+            return raw
+        if paths:
+            raise FileFormatError(
+                f"no checkpoint in {self.folder} can be read. Remove the folder, or "
+                "pass `resume=False` to start anew."
+            )
+        return None
+
+    def clear(self) -> None:
+        for path in self.paths():
+            path.unlink(missing_ok=True)
+        if self.folder.is_dir():
+            sync_folder(self.folder)
+
+
+def unpack(raw: bytes, source: str = "the checkpoint") -> tuple[int, dict, dict]:
+    """The content of a checkpoint file as `(step, arrays, meta)`."""
+    arrays, meta = decode(raw, source)
+    if not isinstance(meta, dict) or meta.get("kind") != "checkpoint":
+        raise FileFormatError(f"{source} is an arborax file but not a checkpoint.")
+    return meta["step"], arrays, meta["state"]
+
+
+def _is_key(x: Any) -> bool:
+    return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
+
+
+def flatten_state(tree: Any) -> dict[str, np.ndarray]:
+    """Pulls a pytree of arrays to the host as a flat dictionary of named arrays."""
+    return {
+        name: np.array(jr.key_data(leaf) if _is_key(leaf) else leaf)
+        for name, leaf in named_leaves(tree).items()
+    }
+
+
+def unflatten_state(like: Any, arrays: dict[str, Any], source: str) -> Any:
+    """Puts named arrays into a pytree of the structure of `like`, checking shapes."""
+    expected = named_leaves(like)
+    check_names(expected, arrays, source)
+    values: dict[str, Any] = {}
+    for name, leaf in expected.items():
+        x = np.asarray(arrays[name])
+        own = jr.key_data(leaf) if _is_key(leaf) else leaf
+        if x.shape != np.shape(own) or x.dtype != jnp.result_type(own):
+            raise FileFormatError(
+                f"{source} does not fit: {name} is {x.dtype}{list(x.shape)} there and "
+                f"{jnp.result_type(own)}{list(np.shape(own))} here. Resume with the "
+                "same model, optimiser and precision, or pass `resume=False`."
+            )
+        if _is_key(leaf):
+            x = jr.wrap_key_data(jnp.asarray(x), impl=jr.key_impl(leaf))
+        values[name] = x
+    return jax.tree_util.tree_map_with_path(
+        lambda path, _: values[jax.tree_util.keystr(path)], like
+    )

@@ -1,0 +1,284 @@
+"""`fit`: train any Equinox model on any objective."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jax.sharding import Mesh
+
+from .batches import InMemory, make_source
+from .checkpoints import Checkpoints, FileCheckpoints
+from .distributed import is_main, Placement
+from .interrupt import InterruptGuard
+from .loop import Run, Schedule
+from .optimisers import make_optimiser
+from .progress import make_progress
+from .result import FitResult, StopReason
+from .step import CompiledStep, initial_state
+from .trackers import JSONL, Tracker
+from .validation import Best, Validator
+
+
+def fit(
+    model: Any,
+    data: Any,
+    objective: Callable[..., Any],
+    *,
+    key: Any,
+    optimiser: Any = "adamw",
+    learning_rate: float | Callable | None = None,
+    weight_decay: float | None = None,
+    clip: float | None = 1.0,
+    steps: int | None = None,
+    epochs: int | None = None,
+    batch_size: int | None = None,
+    validation: Any = None,
+    metric: Callable[..., Any] | None = None,
+    mode: Literal["min", "max"] = "min",
+    validate_every: int | None = None,
+    patience: int | None = None,
+    trainable: Any = eqx.is_inexact_array,
+    checkpoint: str | os.PathLike | Checkpoints | None = None,
+    checkpoint_every: int | None = None,
+    resume: bool = True,
+    log: str | os.PathLike | None = None,
+    log_every: int = 1,
+    trackers: Sequence[Tracker] = (),
+    progress: bool | Callable[..., Any] = True,
+    hooks: Sequence[Callable[..., Any]] = (),
+    mesh: Mesh | None = None,
+) -> FitResult:
+    """Trains a model, and returns the best one by a validation metric.
+
+    The step is compiled once, its buffers donated; the caller's model is left as it is.
+    All randomness follows from `key` and the number of the step, so a run that was
+    killed and resumed gives bit for bit the result of one that was not.
+
+    **Arguments:**
+
+    - `model`: any `eqx.Module` (or pytree of arrays).
+    - `data`: a pytree of arrays with a common leading axis, shuffled anew in each epoch
+        (NumPy arrays stay on the host, JAX arrays on their device); or a function
+        `data(key, step)` that returns a batch, always of the same shapes: a pure
+        function of its arguments. In several processes it returns the whole batch in
+        each.
+    - `objective`: `objective(model, batch, key) -> loss` or `(loss, aux)`, with `loss`
+        a real scalar over the whole batch. Fresh noise is drawn from `key`. Scalars in
+        `aux` are recorded; all of `aux` is reported if the loss is not finite.
+    - `key`: a JAX key.
+    - `optimiser`: `"adamw"`, `"muon"`, `"muon-published"` (see `training.muon`) or an
+        Optax transformation.
+    - `learning_rate`: number or Optax schedule; default 1e-3 (AdamW), 5e-4 (Muon).
+    - `weight_decay`: decoupled decay, default 1e-6.
+    - `clip`: largest global gradient norm, applied before the optimiser.
+    - `steps` or `epochs`: how long; exactly one. Epochs only with data in memory.
+    - `batch_size`: for data in memory; default all of it. A last partial batch is left
+        out of the epoch.
+    - `validation`: what the metric gets; without a metric, a pytree like `data`.
+    - `metric`: `metric(model, validation, key) -> value` or `(value, dictionary)`,
+        always with the same key; called plainly, so `eqx.filter_jit` what is slow in
+        it. Default: the mean of the objective over `validation`.
+    - `mode`: whether a `"min"` or a `"max"` of the metric is sought.
+    - `validate_every`: steps between validations; default one epoch, or a twentieth of
+        the run. The model before the first step counts too.
+    - `patience`: stop after so many validations in a row without a better metric.
+    - `trainable`: a filter as of `eqx.partition`; other arrays stay as they are.
+    - `checkpoint`: a folder for checkpoints (or an object such as `OrbaxCheckpoints`).
+        The last two are kept; a kill at any moment loses at most `checkpoint_every`
+        steps.
+    - `checkpoint_every`: steps between checkpoints; default as `validate_every`.
+    - `resume`: continue from the newest checkpoint in the folder, which must belong to
+        a run with the same key, data size and model (`steps` may be larger). If false,
+        old checkpoints in the folder are removed.
+    - `log`: a JSONL file; default `log.jsonl` in the checkpoint folder, if there is
+        one.
+    - `log_every`: steps between its training records.
+    - `trackers`: further trackers, see `arborax.training.trackers`.
+    - `progress`: whether to show a bar with the time left; or a function
+        `(total, initial)` that makes one.
+    - `hooks`: functions of an `Event`; one that returns `True` ends the run.
+    - `mesh`: split each batch over the devices of a mesh, in one or several processes
+        (see `initialise_distributed`); the meaning of the objective does not change.
+
+    **Returns:**
+
+    A `FitResult`. A loss or gradient that is not finite, Ctrl-C and a hook end the run
+    without an exception: see its `stop` and `message`.
+
+    !!! example
+
+        ```python
+        def objective(model, batch, key):
+            x, y = batch
+            return jnp.mean((jax.vmap(model)(x) - y) ** 2)
+
+        result = abx.fit(model, (x, y), objective, epochs=20, batch_size=64,
+                         validation=(x_val, y_val), patience=5,
+                         checkpoint="runs/first", key=jr.PRNGKey(0))
+        abx.save("model.abx", result.model)
+        ```
+    """
+    key_data, key_step, key_validation = jr.split(key, 3)
+    place = Placement(mesh)
+    source = make_source(data, batch_size, key_data)
+    if isinstance(source, InMemory) and source.batch_size % place.size:
+        raise ValueError(
+            f"batch_size {source.batch_size} must be a multiple of the {place.size} "
+            "devices of the mesh."
+        )
+    validates = metric is not None or validation is not None
+    schedule = _schedule(
+        source.steps_per_epoch,
+        steps,
+        epochs,
+        validate_every,
+        checkpoint_every,
+        log_every,
+        patience if validates else _no_patience(patience),
+    )
+    if mode not in ("min", "max"):
+        raise ValueError(f'mode must be "min" or "max", got {mode!r}.')
+
+    selected, other = eqx.partition(model, trainable)
+    params, rest = eqx.partition(selected, eqx.is_inexact_array)
+    frozen, static = eqx.partition(eqx.combine(other, rest), eqx.is_array)
+    count = sum(x.size for x in jax.tree.leaves(params))
+    if count == 0:
+        raise ValueError("the model has no trainable arrays; check `trainable`.")
+
+    rule = make_optimiser(optimiser, learning_rate, weight_decay, clip)
+    checkpoints = _checkpoints(checkpoint)
+    run = Run(
+        place=place,
+        source=source,
+        step_fn=CompiledStep(objective, rule, static, key_step, place),
+        state=initial_state(params, rule, place),
+        frozen=frozen,
+        static=static,
+        validator=None,
+        checkpoints=checkpoints,
+        fingerprint=_fingerprint(key, source, mode),
+        schedule=schedule,
+        best=Best(mode),
+        hooks=tuple(hooks),
+    )
+    if checkpoints is not None:
+        if resume:
+            run.restore()
+        elif is_main() or not isinstance(checkpoints, FileCheckpoints):
+            checkpoints.clear()
+    if validates:
+        run.validator = Validator(
+            metric,
+            validation,
+            objective,
+            getattr(source, "batch_size", None),
+            run.frozen,
+            static,
+            key_validation,
+            place,
+        )
+    if log is None and isinstance(checkpoints, FileCheckpoints):
+        log = checkpoints.folder / "log.jsonl"
+    if is_main():
+        if log is not None:
+            run.trackers.append(JSONL(Path(log), run.step if run.step else None))
+        run.trackers.extend(trackers)
+    run.progress = make_progress(progress, schedule.steps, run.step, is_main())
+    start = {
+        "steps": schedule.steps,
+        "parameters": count,
+        "devices": place.size,
+        "processes": jax.process_count(),
+        "resumed": run.step > 0,
+    }
+    return _guarded(run, start)
+
+
+def _guarded(run: Run, start: dict[str, Any]) -> FitResult:
+    """Runs with Ctrl-C deferred, and closes what was opened."""
+    stop: StopReason
+    try:
+        with InterruptGuard() as guard:
+            try:
+                if run.step < run.schedule.steps:
+                    batch = run.source(run.step)
+                    run.step_fn.compile(run.state, batch, run.frozen)
+                start["compile_seconds"] = run.step_fn.compile_seconds
+                run.emit("start", start)
+                stop = run.run(guard)
+            except KeyboardInterrupt:
+                if any(x.is_deleted() for x in jax.tree.leaves(run.state)):
+                    raise
+                run.drain()
+                stop = "interrupted" if run.failure is None else "non-finite"
+            if stop != "non-finite":
+                run.save()
+            return run.result(stop)
+    finally:
+        if run.progress is not None:
+            run.progress.close()
+        for tracker in run.trackers:
+            tracker.close()
+
+
+def _no_patience(patience: int | None) -> None:
+    if patience is not None:
+        raise ValueError("patience needs a validation set or a metric.")
+
+
+def _schedule(
+    per_epoch: int | None,
+    steps: int | None,
+    epochs: int | None,
+    validate_every: int | None,
+    checkpoint_every: int | None,
+    log_every: int,
+    patience: int | None,
+) -> Schedule:
+    if (steps is None) == (epochs is None):
+        raise ValueError("give exactly one of `steps` and `epochs`.")
+    if epochs is not None:
+        if per_epoch is None:
+            raise ValueError(
+                "a function `data(key, step)` has no epochs: give `steps` instead."
+            )
+        steps = epochs * per_epoch
+    assert steps is not None
+    usual = max(1, steps // 20) if per_epoch is None else per_epoch
+    validate_every = usual if validate_every is None else validate_every
+    checkpoint_every = validate_every if checkpoint_every is None else checkpoint_every
+    for name, value in [
+        ("steps", steps),
+        ("validate_every", validate_every),
+        ("checkpoint_every", checkpoint_every),
+        ("log_every", log_every),
+        ("patience", 1 if patience is None else patience),
+    ]:
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
+    return Schedule(steps, validate_every, checkpoint_every, log_every, patience)
+
+
+def _checkpoints(checkpoint: Any) -> Checkpoints | None:
+    if checkpoint is None:
+        return None
+    if isinstance(checkpoint, str | os.PathLike):
+        return FileCheckpoints(checkpoint)
+    return checkpoint
+
+
+def _fingerprint(key: Any, source: Any, mode: str) -> dict[str, Any]:
+    """What must be equal in a run and its continuation, as JSON has it."""
+    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
+    return {
+        "key": (jr.key_data(key) if typed else key).tolist(),
+        "samples": source.samples,
+        "batch_size": getattr(source, "batch_size", None),
+        "mode": mode,
+    }

@@ -1,0 +1,286 @@
+"""Metrics of generated paths and of rotations, with the floors of finite samples.
+
+All functions take NumPy or JAX arrays and return the same kind; with JAX arrays they
+work under `jit` and `vmap`. Samples (paths) run along the first axis, times along the
+second. A metric of two samples is never zero for a perfect model: print it beside
+`self_floor`.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+
+Samples = Float[Array | np.ndarray, "samples *shape"]
+Others = Float[Array | np.ndarray, "others *shape"]
+Result = Float[Array | np.ndarray | np.generic, "*shape"]
+Matrices = Float[Array | np.ndarray, "*batch n n"]
+Batched = Float[Array | np.ndarray | np.generic, "*batch"]
+Paths = Float[Array | np.ndarray, "*batch times"]
+
+
+def _namespace(*arrays: Any) -> Any:
+    return jnp if any(isinstance(x, jax.Array) for x in arrays) else np
+
+
+def _distribution_gap(x: Any, y: Any) -> tuple[Any, Any]:
+    """Sorted pooled values and `F_x - F_y` just after each of them, along axis 0."""
+    xp = _namespace(x, y)
+    n, m = x.shape[0], y.shape[0]
+    pooled = xp.concatenate([xp.asarray(x), xp.asarray(y)], axis=0)
+    order = xp.argsort(pooled, axis=0)
+    values = xp.take_along_axis(pooled, order, axis=0)
+    # Counts, not sums of weights: exact for any size and precision.
+    from_x = xp.cumsum(order < n, axis=0)
+    from_y = xp.cumsum(order >= n, axis=0)
+    return values, from_x.astype(values.dtype) / n - from_y.astype(values.dtype) / m
+
+
+def ks(x: Samples, y: Others) -> Result:
+    """Two-sample Kolmogorov-Smirnov statistic `sup |F_x - F_y|`, along the first axis.
+
+    **Arguments:**
+
+    - `x`, `y`: samples of any two sizes; further axes are compared one by one.
+
+    **Returns:**
+
+    An array of the shape of the further axes. Ties are handled exactly. Cost: one sort.
+    """
+    xp = _namespace(x, y)
+    values, gap = _distribution_gap(x, y)
+    last_of_ties = xp.concatenate(
+        [values[1:] != values[:-1], xp.ones_like(values[:1], dtype=bool)], axis=0
+    )
+    return xp.max(xp.where(last_of_ties, xp.abs(gap), xp.zeros_like(gap)), axis=0)
+
+
+def wasserstein1(x: Samples, y: Others) -> Result:
+    """One-dimensional Wasserstein distance `int |F_x - F_y|`, along the first axis.
+
+    Arguments and result as `ks`.
+    """
+    xp = _namespace(x, y)
+    values, gap = _distribution_gap(x, y)
+    return xp.sum(xp.abs(gap[:-1]) * xp.diff(values, axis=0), axis=0)
+
+
+def quantile_errors(
+    x: Samples,
+    y: Others,
+    levels: Sequence[float] = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99),
+) -> Float[Array | np.ndarray, "levels ..."]:
+    """Differences of the quantiles of `x` (generated) and `y` (true), by level."""
+    xp = _namespace(x, y)
+    p = xp.asarray(levels, dtype=x.dtype)
+    return xp.quantile(x, p, axis=0) - xp.quantile(y, p.astype(y.dtype), axis=0)
+
+
+def at_horizons(
+    statistic: Callable[[Any, Any], Any],
+    x: Float[Array | np.ndarray, "samples times *shape"],
+    y: Float[Array | np.ndarray, "others times *shape"],
+    horizons: Sequence[int],
+    batch_size: int | None = None,
+) -> Float[Array | np.ndarray, "horizons ..."]:
+    """A two-sample statistic of the values at certain times.
+
+    **Arguments:**
+
+    - `statistic`: for example `ks` or `wasserstein1`.
+    - `x`, `y`: generated and true paths.
+    - `horizons`: indices of times, for example `(128, 256, 384, 512)`.
+    - `batch_size`: `None` pools all paths. A number gives the mean over consecutive
+        batches of that size (a last partial one is left out): the metric of published
+        tables, whose floor is that of the small batch.
+
+    **Returns:**
+
+    One row per horizon.
+    """
+    index = np.asarray(horizons)
+    if index.max() >= x.shape[1] or index.min() < -x.shape[1]:
+        raise ValueError(
+            f"horizons {tuple(horizons)} lie outside paths of {x.shape[1]} times."
+        )
+    x, y = x[:, index], y[:, index]
+    if batch_size is None:
+        return statistic(x, y)
+    batches = min(x.shape[0], y.shape[0]) // batch_size
+    if batches == 0:
+        raise ValueError(
+            f"batch_size {batch_size} exceeds the number of paths "
+            f"{min(x.shape[0], y.shape[0])}."
+        )
+    parts = [slice(i * batch_size, (i + 1) * batch_size) for i in range(batches)]
+    return sum(statistic(x[part], y[part]) for part in parts) / batches
+
+
+def window_returns(
+    paths: Paths, window: int = 1
+) -> Float[Array | np.ndarray, "*batch windows"]:
+    """Increments over whole windows of `window` steps, along the last axis.
+
+    A last partial window is left out.
+    """
+    if not 1 <= window < paths.shape[-1]:
+        raise ValueError(
+            f"window must be between 1 and {paths.shape[-1] - 1} steps, got {window}."
+        )
+    return _namespace(paths).diff(paths[..., ::window], axis=-1)
+
+
+def realised_variance(paths: Paths, window: int = 1) -> Batched:
+    """Sum of squared window returns of each path, along the last axis.
+
+    **Arguments:**
+
+    - `paths`: for example log-prices.
+    - `window`: steps per window. A model whose paths are linear within windows must be
+        compared on its window grid: the fine grid shows a fraction `1 / window`.
+    """
+    xp = _namespace(paths)
+    return xp.sum(window_returns(paths, window) ** 2, axis=-1)
+
+
+def running_maximum(paths: Paths) -> Batched:
+    """Largest value of each path above its start, along the last axis."""
+    xp = _namespace(paths)
+    return xp.max(paths - paths[..., :1], axis=-1)
+
+
+def squared_return_autocorrelation(
+    paths: Paths, window: int = 1, lag: int = 1
+) -> Batched:
+    """Autocorrelation of the squared window returns of each path (volatility clusters).
+
+    `sum_i c_i c_{i+lag} / sum_i c_i^2` with `c` the squared returns less their mean
+    over the path; zero for a path whose squared returns are all equal.
+    """
+    xp = _namespace(paths)
+    squares = window_returns(paths, window) ** 2
+    if not 1 <= lag < squares.shape[-1]:
+        raise ValueError(
+            f"lag must be between 1 and {squares.shape[-1] - 1} windows, got {lag}."
+        )
+    centred = squares - xp.mean(squares, axis=-1, keepdims=True)
+    above = xp.sum(centred[..., lag:] * centred[..., :-lag], axis=-1)
+    below = xp.sum(centred**2, axis=-1)
+    flat = below == 0
+    ratio = above / xp.where(flat, xp.ones_like(below), below)
+    return xp.where(flat, xp.zeros_like(below), ratio)
+
+
+class Floor(NamedTuple):
+    """The distribution of a statistic between two samples of the same law."""
+
+    mean: np.ndarray
+    std: np.ndarray
+    upper: np.ndarray
+    values: np.ndarray
+
+
+def self_floor(
+    statistic: Callable[[Any, Any], Any],
+    samples: Float[Array | np.ndarray, "samples ..."],
+    *,
+    size: int | None = None,
+    repeats: int = 20,
+    seed: int = 0,
+) -> Floor:
+    """What a perfect model would score: the statistic between disjoint random halves.
+
+    **Arguments:**
+
+    - `statistic`: a function of two samples, for example `ks` or
+        `lambda x, y: at_horizons(ks, x, y, (128, 256))`.
+    - `samples`: draws of the true law along the first axis.
+    - `size`: size of each of the two samples, at most half of all (the default). The
+        floor falls as `size ** -1/2`: take the size at which models are compared.
+    - `repeats`, `seed`: number of random splits, and the NumPy seed.
+
+    **Returns:**
+
+    A `Floor`: mean, standard deviation and 95 % quantile over the splits, and all
+    values.
+    """
+    total = samples.shape[0]
+    size = total // 2 if size is None else size
+    if not 1 <= size <= total // 2:
+        raise ValueError(
+            f"size must be between 1 and half of the {total} samples, got {size}."
+        )
+    rng = np.random.default_rng(seed)
+    values = []
+    for _ in range(repeats):
+        order = rng.permutation(total)
+        values.append(
+            np.asarray(
+                statistic(samples[order[:size]], samples[order[size : 2 * size]])
+            )
+        )
+    stacked = np.stack(values)
+    return Floor(
+        stacked.mean(axis=0),
+        stacked.std(axis=0, ddof=1 if repeats > 1 else 0),
+        np.quantile(stacked, 0.95, axis=0),
+        stacked,
+    )
+
+
+def moment_matched_gaussian(
+    samples: Float[Array | np.ndarray, "samples ..."], size: int, seed: int = 0
+) -> Float[np.ndarray, "size ..."]:
+    """Independent Gaussians with the mean and standard deviation of each column.
+
+    The trivial reference of marginal metrics: a model should beat it.
+    """
+    x = np.asarray(samples)
+    noise = np.random.default_rng(seed).standard_normal((size, *x.shape[1:]))
+    return x.mean(axis=0) + x.std(axis=0, ddof=1) * noise.astype(x.dtype)
+
+
+def frobenius(a: Matrices, b: Matrices) -> Batched:
+    """Frobenius norm of `a - b` over the last two axes; its gradient at 0 is 0."""
+    xp = _namespace(a, b)
+    squared = xp.sum((a - b) ** 2, axis=(-2, -1))
+    zero = squared == 0
+    root = xp.sqrt(xp.where(zero, xp.ones_like(squared), squared))
+    return xp.where(zero, xp.zeros_like(squared), root)
+
+
+def rotation_error(
+    a: Float[Array | np.ndarray, "*batch 3 3"],
+    b: Float[Array | np.ndarray, "*batch 3 3"],
+) -> Batched:
+    """Geodesic error of rotations (RGE), in degrees:
+    `2 arcsin(|a - b|_F / (2 sqrt 2))`.
+
+    The angle of `a^T b`. The ratio is clipped to `1 - 1e-5` (179.5 degrees), where the
+    arcsine loses its derivative.
+    """
+    xp = _namespace(a, b)
+    ratio = frobenius(a, b) / (2 * 2**0.5)
+    ratio = xp.minimum(ratio, xp.full_like(ratio, 1 - 1e-5))
+    return 2 * xp.arcsin(ratio) * (180 / np.pi)
+
+
+def eigenvalue_wasserstein1(
+    a: Float[Array | np.ndarray, "samples *shape n n"],
+    b: Float[Array | np.ndarray, "others *shape n n"],
+) -> Result:
+    """`wasserstein1` of the sorted eigenvalues of SPD matrices, mean over eigenvalues.
+
+    Eigenvalues are clipped below at 1e-12.
+    """
+    xp = _namespace(a, b)
+
+    def spectrum(matrices):
+        values = xp.linalg.eigvalsh(matrices)
+        return xp.maximum(values, xp.full_like(values, 1e-12))
+
+    return xp.mean(wasserstein1(spectrum(a), spectrum(b)), axis=-1)

@@ -1,0 +1,168 @@
+"""The one compiled step: donated state, and a guard against non-finite numbers."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Bool, Int32
+
+from .distributed import Placement
+from .extras import require
+
+
+class TrainState(NamedTuple):
+    """What a step changes. `good` are the last parameters whose loss was finite."""
+
+    params: Any
+    good: Any
+    opt_state: Any
+    step: Int32[Array, ""]
+    failed: Bool[Array, ""]
+
+
+class StepOutput(NamedTuple):
+    """What a step reports."""
+
+    loss: Any
+    gradient_norm: Any
+    ok: Any
+    aux: Any
+
+
+def initial_state(params: Any, optimiser: Any, place: Placement) -> TrainState:
+    """The state before the first step, in fresh buffers."""
+    with _lenient():
+        opt_state = jax.jit(optimiser.init)(params)
+    state = TrainState(
+        params=params,
+        good=params,
+        opt_state=opt_state,
+        step=jnp.asarray(0, jnp.int32),
+        failed=jnp.asarray(False),
+    )
+    return place.replicate(state)
+
+
+def call_objective(objective: Callable, model: Any, batch: Any, key: Any) -> Any:
+    """Calls an objective and checks, while tracing, what it returns."""
+    out = objective(model, batch, key)
+    loss, aux = out if isinstance(out, tuple) and len(out) == 2 else (out, {})
+    loss = jnp.asarray(loss)
+    if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
+        raise ValueError(
+            "the objective must return a real scalar loss, or (loss, aux); got "
+            f"{loss.dtype}{list(loss.shape)}. Average over the batch."
+        )
+    aux = eqx.filter(aux, eqx.is_array_like)
+    return loss, jax.tree.map(lambda x: jax.lax.stop_gradient(jnp.asarray(x)), aux)
+
+
+class CompiledStep:
+    """`state, output = step(state, batch)`, after `compile`.
+
+    A batch of another shape or dtype is an error, not a silent second compilation.
+    """
+
+    def __init__(
+        self,
+        objective: Callable,
+        optimiser: Any,
+        static: Any,
+        key: jax.Array,
+        place: Placement,
+    ):
+        self._place = place
+        self._frozen: Any = None
+        self._key = place.replicate(key)
+        self._static = static
+        self._objective = objective
+        self._optimiser = optimiser
+        self._compiled: Any = None
+        self._signature: Any = None
+        self._rest: Any = None
+        self.compile_seconds = 0.0
+
+    def _step(self, state: TrainState, frozen: Any, arrays: Any, key: Any) -> Any:
+        optax = require("optax", "train", "abx.fit")
+        batch = eqx.combine(arrays, self._rest)
+
+        def loss_of(params):
+            model = eqx.combine(params, frozen, self._static)
+            step_key = jr.fold_in(key, state.step)
+            return call_objective(self._objective, model, batch, step_key)
+
+        (loss, aux), grads = jax.value_and_grad(loss_of, has_aux=True)(state.params)
+        with _lenient():
+            norm = optax.tree.norm(grads)
+            updates, opt_state = self._optimiser.update(
+                grads, state.opt_state, state.params, value=loss
+            )
+            params = optax.apply_updates(state.params, updates)
+        good_loss = jnp.isfinite(loss) & ~state.failed
+        ok = good_loss & jnp.isfinite(norm)
+        # After a failure the state is frozen, so the host may find out some steps
+        # later.
+        new = TrainState(
+            params=_select(ok, params, state.params),
+            good=_select(good_loss, state.params, state.good),
+            opt_state=_select(ok, opt_state, state.opt_state),
+            step=state.step + ok.astype(jnp.int32),
+            failed=state.failed | ~ok,
+        )
+        return new, StepOutput(loss, norm, ok, aux)
+
+    def compile(self, state: TrainState, batch: Any, frozen: Any) -> None:
+        """Traces and compiles for the shapes of this batch; keeps the time it took."""
+        self._frozen = self._place.replicate(frozen)
+        arrays, self._rest = eqx.partition(batch, _is_array)
+        arrays = self._place.batch(arrays)
+        self._signature = _signature(arrays)
+        options: dict[str, Any] = {"donate_argnums": 0}
+        if self._place.mesh is not None:
+            options["out_shardings"] = self._place.replicated
+        start = time.perf_counter()
+        jitted = jax.jit(self._step, **options)
+        lowered = jitted.lower(state, self._frozen, arrays, self._key)
+        self._compiled = lowered.compile()
+        self.compile_seconds = time.perf_counter() - start
+
+    def __call__(self, state: TrainState, batch: Any) -> tuple[TrainState, StepOutput]:
+        arrays, _ = eqx.partition(batch, _is_array)
+        arrays = self._place.batch(arrays)
+        if _signature(arrays) != self._signature:
+            raise ValueError(
+                "the step is compiled once, for batches of one shape. Expected "
+                f"{_text(self._signature)}, got {_text(_signature(arrays))}. Let "
+                "`data(key, step)` return the same shapes and dtypes at every step."
+            )
+        return self._compiled(state, self._frozen, arrays, self._key)
+
+
+@contextlib.contextmanager
+def _lenient() -> Iterator[None]:
+    """Optax relies on JAX's default promotion; the caller may have forbidden it."""
+    with jax.numpy_dtype_promotion("standard"), jax.numpy_rank_promotion("allow"):
+        yield
+
+
+def _is_array(x: Any) -> bool:
+    return eqx.is_array(x) or isinstance(x, np.ndarray | np.generic)
+
+
+def _select(ok: Any, new: Any, old: Any) -> Any:
+    return jax.tree.map(lambda a, b: jnp.where(ok, a, b), new, old)
+
+
+def _signature(arrays: Any) -> tuple:
+    leaves, structure = jax.tree.flatten(arrays)
+    return structure, tuple((x.dtype.name, x.shape) for x in leaves)
+
+
+def _text(signature: Any) -> str:
+    return ", ".join(f"{dtype}{list(shape)}" for dtype, shape in signature[1])

@@ -1,0 +1,387 @@
+"""`fit`: one compiled step, best model, early stop, failures, interrupts, dtypes."""
+
+import os
+import signal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import optax
+import pytest
+from arborax.training import fit, read_log
+
+from .helpers import (
+    leaves_close,
+    leaves_equal,
+    mlp,
+    noisy_objective,
+    objective,
+    regression,
+)
+
+
+KEY = jr.PRNGKey(0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_learns_with_one_trace(dtype):
+    x, y = regression(96, dtype=dtype)
+    counted = eqx.debug.assert_max_traces(objective, max_traces=1)
+    model = mlp(dtype=dtype)
+    result = fit(
+        model,
+        (x, y),
+        counted,
+        epochs=30,
+        batch_size=32,
+        learning_rate=3e-2,
+        metric=lambda model, data, key: objective(model, data, key),
+        validation=(x[:32], y[:32]),
+        key=KEY,
+        progress=False,
+    )
+    assert result.stop == "steps" and result.steps == 90 == len(result.history.loss)
+    steps, values = result.history.curve()
+    assert list(steps) == list(range(0, 91, 3))
+    assert result.best_metric == values.min() < 0.05 * values[0]
+    assert result.best_step == steps[values.argmin()]
+    assert result.model.layers[0].weight.dtype == dtype
+    again = objective(result.model, (jnp.asarray(x[:32]), jnp.asarray(y[:32])), KEY)
+    np.testing.assert_allclose(float(again), result.best_metric, rtol=1e-5)
+    timings = result.timings
+    assert timings.compile > 0 and 0 < timings.step < 1 and timings.to_best > 0
+    # The caller's model was not donated.
+    assert np.isfinite(np.asarray(model.layers[0].weight)).all()
+
+
+def test_matches_a_plain_loop():
+    x, y = regression(32)
+    model = mlp()
+    result = fit(
+        model,
+        (x, y),
+        objective,
+        steps=5,
+        optimiser=optax.sgd(1e-2),
+        clip=None,
+        key=KEY,
+        progress=False,
+    )
+    params, static = eqx.partition(model, eqx.is_array)
+
+    @jax.jit
+    def step(params):
+        def loss(p):
+            return objective(eqx.combine(p, static), (jnp.asarray(x), jnp.asarray(y)), 0)
+
+        return jax.tree.map(lambda p, g: p - 1e-2 * g, params, jax.grad(loss)(params))
+
+    for _ in range(5):
+        params = step(params)
+    leaves_close(result.model, params, 1e-5)
+    assert result.best_metric is None and result.best_step == 5
+
+
+def test_each_epoch_is_a_new_permutation():
+    seen = []
+
+    def data_objective(model, batch, key):
+        jax.debug.callback(lambda b: seen.append(np.asarray(b)), batch, ordered=True)
+        return jnp.mean(model**2)
+
+    fit(
+        jnp.ones(2),
+        np.arange(10),
+        data_objective,
+        epochs=3,
+        batch_size=4,
+        key=KEY,
+        progress=False,
+    )
+    jax.effects_barrier()
+    epochs = [np.concatenate(seen[i : i + 2]) for i in (0, 2, 4)]
+    assert all(len(set(e)) == 8 for e in epochs)
+    assert not np.array_equal(epochs[0], epochs[1])
+
+
+def test_streams_and_device_arrays():
+    x, y = regression(64)
+
+    @jax.jit
+    def data(key, step):
+        rows = jr.randint(key, (16,), 0, 64)
+        return jnp.asarray(x)[rows], jnp.asarray(y)[rows]
+
+    kwargs = dict(steps=20, key=KEY, progress=False, learning_rate=1e-2)
+    result = fit(mlp(), data, noisy_objective, **kwargs)
+    assert len(result.history.aux["mean"]) == 20
+    assert result.history.loss[-1] < result.history.loss[0]
+    host = fit(mlp(), (x, y), noisy_objective, batch_size=16, **kwargs)
+    device = (jnp.asarray(x), jnp.asarray(y))
+    device = fit(mlp(), device, noisy_objective, batch_size=16, **kwargs)
+    assert leaves_equal(host.model, device.model)
+
+
+def test_changing_batch_shape_is_an_error():
+    def data(key, step):
+        return np.ones((3 if step == 2 else 4, 2), np.float32)
+
+    def loss(model, batch, key):
+        return jnp.mean((batch @ model) ** 2)
+
+    with pytest.raises(ValueError, match=r"float32\[4, 2\], got float32\[3, 2\]"):
+        fit(jnp.ones(2, jnp.float32), data, loss, steps=5, key=KEY, progress=False)
+
+
+def test_patience_and_mode():
+    calls = []
+
+    def metric(model, validation, key):
+        calls.append(np.asarray(key))
+        return [0.0, 2.0, 1.0, 1.5, np.nan, 9.0][len(calls) - 1], {"calls": len(calls)}
+
+    x, y = regression(16)
+    result = fit(
+        mlp(),
+        (x, y),
+        objective,
+        steps=100,
+        metric=metric,
+        mode="max",
+        validate_every=2,
+        patience=3,
+        key=KEY,
+        progress=False,
+    )
+    assert result.stop == "patience" and result.steps == 8
+    assert result.best_metric == 2.0 and result.best_step == 2
+    assert result.history.validation[2]["calls"] == 3
+    assert all(np.array_equal(k, calls[0]) for k in calls)
+    assert not leaves_equal(result.model, result.last)
+
+
+def test_initial_model_can_be_the_best():
+    x, y = regression(16)
+    model = mlp()
+    result = fit(
+        model,
+        (x, y),
+        objective,
+        steps=4,
+        metric=lambda m, v, k: float(not leaves_equal(m, model)),
+        validate_every=2,
+        key=KEY,
+        progress=False,
+    )
+    assert result.best_step == 0 and leaves_equal(result.model, model)
+
+
+def test_default_metric_is_the_mean_objective():
+    x, y = regression(50)
+    result = fit(
+        mlp(),
+        (x, y),
+        objective,
+        steps=1,
+        batch_size=20,
+        validation=(x, y),
+        key=KEY,
+        progress=False,
+    )
+    full = objective(mlp(), (jnp.asarray(x), jnp.asarray(y)), KEY)
+    _, values = result.history.curve()
+    np.testing.assert_allclose(values[0], float(full), rtol=1e-5)
+
+
+@pytest.mark.parametrize("where", ["loss", "gradient"])
+def test_non_finite_keeps_the_last_good_weights(where, tmp_path):
+    def data(key, step):
+        return np.asarray(step, np.float32)
+
+    def loss(model, step, key):
+        bad = step == 4
+        if where == "loss":
+            value = jnp.sum(model**2) + jnp.where(bad, jnp.nan, 0.0)
+        else:
+            value = jnp.sum(model**2) + jnp.sqrt(jnp.where(bad, 0.0 * model[0] ** 2, 1))
+        return value, {"window": jnp.asarray([1, 7])}
+
+    record = []
+    log = tmp_path / "log.jsonl"
+    result = fit(
+        jnp.ones(2, jnp.float32),
+        data,
+        loss,
+        steps=50,
+        optimiser=optax.sgd(0.1),
+        hooks=[
+            lambda e: record.append(e.model()) if e.kind in ("start", "step") else None
+        ],
+        checkpoint=tmp_path / "run",
+        checkpoint_every=1,
+        log=log,
+        key=KEY,
+        progress=False,
+    )
+    assert result.stop == "non-finite" and result.steps == 4
+    assert result.failure["step"] == 4
+    assert "step 4" in result.message and "[1, 7]" in result.message
+    assert np.isfinite(result.model).all()
+    # record[k] are the weights after k steps; those at step 4 gave a nan loss.
+    good = record[3] if where == "loss" else record[4]
+    assert leaves_equal(result.model, good)
+    assert len(result.history.loss) == 5
+    assert read_log(log, "stop")[0]["stop"] == "non-finite"
+    newest = sorted((tmp_path / "run").glob("checkpoint-*"))[-1]
+    assert newest.name == "checkpoint-000000004.abx"
+
+
+def test_late_discovery_without_hooks():
+    def loss(model, step, key):
+        return jnp.sum(model) * jnp.where(step == 2, jnp.inf, 1.0).astype(model.dtype)
+
+    result = fit(
+        jnp.ones(2, jnp.float32),
+        lambda key, step: np.asarray(step, np.float32),
+        loss,
+        steps=10,
+        optimiser=optax.sgd(0.1),
+        key=KEY,
+        progress=False,
+    )
+    assert result.stop == "non-finite" and result.failure["step"] == 2
+    np.testing.assert_allclose(result.last, 1 - 0.1 * 0.7071068, rtol=1e-5)
+
+
+@pytest.mark.parametrize("how", ["signal", "raise"])
+def test_interrupt_saves_and_resumes(how, tmp_path):
+    x, y = regression(32)
+    kwargs = dict(steps=12, batch_size=8, key=KEY, progress=False, checkpoint_every=5)
+
+    def interrupt(event):
+        if event.kind == "step" and event.step == 3:
+            if how == "raise":
+                raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    first = fit(
+        mlp(),
+        (x, y),
+        noisy_objective,
+        hooks=[interrupt],
+        checkpoint=tmp_path,
+        **kwargs,
+    )
+    assert signal.getsignal(signal.SIGINT) is before
+    assert first.stop == "interrupted" and first.steps == 3
+    second = fit(mlp(), (x, y), noisy_objective, checkpoint=tmp_path, **kwargs)
+    whole = fit(mlp(), (x, y), noisy_objective, **kwargs)
+    assert second.stop == "steps" and leaves_equal(second.model, whole.model)
+    assert second.history.loss == whole.history.loss
+
+
+def test_hook_stops_and_progress_protocol():
+    class Bar:
+        seen, closed = [], False
+
+        def update(self, step, info):
+            self.seen.append((step, info["loss"]))
+
+        def close(self):
+            self.closed = True
+
+    bar, kinds = Bar(), []
+
+    def hook(event):
+        kinds.append(event.kind)
+        return event.step == 2
+
+    x, y = regression(16)
+    result = fit(
+        mlp(),
+        (x, y),
+        objective,
+        steps=9,
+        validation=(x, y),
+        validate_every=2,
+        hooks=[hook],
+        progress=lambda total, initial: bar,
+        key=KEY,
+    )
+    assert result.stop == "hook" and result.steps == 2 and bar.closed
+    assert [s for s, _ in bar.seen] == [1, 2]
+    assert kinds == ["start", "validation", "step", "step", "validation", "stop"]
+
+
+def test_tqdm_shows_the_time_left(capsys):
+    x, y = regression(16)
+    fit(mlp(), (x, y), objective, steps=3, key=KEY)
+    text = capsys.readouterr().err
+    assert "3/3" in text and "loss=" in text and "<" in text
+
+
+def test_trainable_subtree_and_frozen_integers():
+    class Model(eqx.Module):
+        mlp: eqx.nn.MLP
+        table: jax.Array
+        scale: float
+
+        def __call__(self, x):
+            return self.mlp(x) * self.scale + self.table[0].astype(x.dtype)
+
+    model = Model(mlp(), jnp.arange(3), 2.0)
+    x, y = regression(16)
+    spec = jax.tree.map(lambda _: False, model)
+    spec = eqx.tree_at(lambda m: m.mlp.layers[1], spec, replace=True)
+    result = fit(
+        model, (x, y), objective, steps=3, trainable=spec, key=KEY, progress=False
+    )
+    assert leaves_equal(result.model.mlp.layers[0], model.mlp.layers[0])
+    assert not leaves_equal(result.model.mlp.layers[1], model.mlp.layers[1])
+    assert leaves_equal(result.model.table, model.table)
+
+
+def test_typed_keys_and_schedules():
+    x, y = regression(16)
+    kwargs = dict(steps=3, progress=False)
+    schedule = optax.cosine_decay_schedule(1e-2, 3)
+    a = fit(mlp(), (x, y), noisy_objective, key=jr.key(0), **kwargs)
+    b = fit(mlp(), (x, y), noisy_objective, key=jr.PRNGKey(0), **kwargs)
+    assert leaves_equal(a.model, b.model)
+    fit(mlp(), (x, y), noisy_objective, key=KEY, learning_rate=schedule, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(steps=None), "exactly one of"),
+        (dict(epochs=2), "exactly one of"),
+        (dict(batch_size=99), "batch_size must be between 1 and"),
+        (dict(patience=2), "patience needs"),
+        (dict(optimiser="lion"), "optimiser must be one of"),
+        (dict(optimiser=optax.sgd(0.1), learning_rate=0.1), "brings its own"),
+        (dict(clip=0.0), "clip must be positive"),
+        (dict(steps=0), "steps must be at least 1"),
+        (dict(trainable=lambda _: False), "no trainable arrays"),
+        (dict(data=(np.zeros(3), np.zeros(4))), "share the length"),
+        (dict(data=(np.zeros(()), np.zeros(4))), "a scalar"),
+        (dict(data=()), "holds no arrays"),
+        (dict(data=lambda key, step: 0, steps=None, epochs=1), "has no epochs"),
+        (dict(objective=lambda m, b, k: b[0][0]), "real scalar"),
+        (dict(metric=lambda m, v, k: np.ones(2)), "metric must return a scalar"),
+    ],
+)
+def test_clear_errors(change, message):
+    args = dict(
+        model=mlp(),
+        data=regression(8),
+        objective=objective,
+        steps=1,
+        key=KEY,
+        progress=False,
+    )
+    with pytest.raises(ValueError, match=message):
+        fit(**(args | change))
