@@ -1,0 +1,341 @@
+r"""Nested directional derivatives, contracted with coefficients before they are taken.
+
+All recursions have one form. For coefficients $x$ of objects $a_1 a_2 \dots$, let $x_a$ be
+the coefficients of what follows the first letter $a$; then
+
+$$G_x = \sum_i x_i V_i + \sum_a \nabla_{F(a)} G_{x_a} .$$
+
+Three ways of taking the sum over $a$, chosen by a static count of derivatives:
+
+* *letters*: one derivative for each letter;
+* *frame*: since $\nabla$ is linear in its direction,
+  $\sum_a \nabla_{F(a)} G_{x_a} = \sum_e \nabla_{E_e} G_{x'_e}$ with
+  $x'_e = \sum_a F(a)^e x_a$ frozen, one derivative for each frame field;
+* *channels*: where only a single $V_i$ follows, $\sum_i \nabla_{W_i} V_i$ with
+  $W_i = \sum_a x_{ai} F(a)$, one derivative for each channel, of that channel alone.
+"""
+
+import functools as ft
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, Float, PyTree
+
+from ..geometry import AbstractGeometry
+from ._fields import DrivingFields
+from ._grading import Grading, tree_grading
+
+
+@ft.cache
+def _costs(grading: Grading, dim: int, weight: int) -> tuple[int, int]:
+    """Derivatives taken by the letters mode and the frame mode for this weight."""
+    if weight == 1:
+        return 0, 0
+    channels = grading.singles[0] if grading.letters[weight - 2] else 0
+    letters = channels + sum(
+        grading.letters[k - 1] * (1 + min(_costs(grading, dim, weight - k)))
+        for k in range(1, weight - 1)
+    )
+    return letters, dim * (1 + min(_costs(grading, dim, weight - 1)))
+
+
+@ft.cache
+def _value_costs(grading: Grading, dim: int, weight: int) -> tuple[int, int]:
+    """The same for the values of all trees up to this weight."""
+    if weight == 1:
+        return 0, 0
+    letters = sum(
+        grading.letters[k - 1] * (1 + min(_value_costs(grading, dim, weight - k)))
+        for k in range(1, weight)
+    )
+    return letters, dim * (1 + min(_value_costs(grading, dim, weight - 1)))
+
+
+class FrameCalculus:
+    """Covariant derivatives in frame coordinates, and the fields of planar trees.
+
+    **Arguments:**
+
+    - `fields`: the driving fields.
+    - `geometry`: the geometry.
+    - `t`: the time, where fields depend on it.
+    - `parallel`: use the flat connection of the frame, not that of the geometry.
+    """
+
+    def __init__(
+        self, fields: DrivingFields, geometry: AbstractGeometry, t, parallel: bool
+    ):
+        self.geometry = geometry
+        self.dim = geometry.dim
+        self.parallel = parallel
+        self.driving = fields
+        self.t = t
+
+    def fields(self, y) -> Float[Array, "channels dim"]:
+        """All driving fields at `y`."""
+        return self.driving(self.t, y)
+
+    def connect(self, y, u, v):
+        """The zeroth-order part of the covariant derivative."""
+        if self.parallel:
+            return jnp.zeros_like(v)
+        return self.geometry.christoffel(y, u, v)
+
+    def nabla(self, g: Callable, y, u) -> Float[Array, " dim"]:
+        """Covariant derivative at `y` of the field `g`, in direction `u`."""
+        value, dot = jax.jvp(g, (y,), (self.geometry.frame(y, u),))
+        return dot + self.connect(y, u, value)
+
+    def eye(self, like: Array) -> Array:
+        """All frame directions."""
+        return jnp.eye(self.dim, dtype=like.dtype)
+
+    def channels(self, y, w: Float[Array, "channels dim"]) -> Float[Array, " dim"]:
+        r"""$\sum_i \nabla_{W_i} V_i$: one derivative for each channel."""
+        index = jnp.arange(w.shape[0])
+        if self.driving.has_channel:
+            return sum_rows(
+                jax.vmap(
+                    lambda i, u: self.nabla(
+                        lambda z: self.driving.channel(i, self.t, z), y, u
+                    )
+                )(index, w)
+            )
+        v, derivative = jax.linearize(self.fields, y)
+        dots = jax.vmap(lambda u: derivative(self.geometry.frame(y, u)))(w)
+        out = sum_rows(dots[index, index])
+        if self.parallel:
+            return out
+        return out + sum_rows(jax.vmap(lambda u, e: self.connect(y, u, e))(w, v))
+
+    def trees(self, y, weight: int) -> tuple[Float[Array, "trees dim"], ...]:
+        """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
+        if weight == 1:
+            return (self.fields(y),)
+        d = self.driving.number
+        letters, frame = _value_costs(tree_grading(d, weight), self.dim, weight)
+        if frame <= letters:
+            return self._trees_by_frame(y, weight)
+        lower = self.trees(y, weight - 1)
+        blocks = [
+            self._derive(lambda z, r=weight - k: self.trees(z, r)[-1], y, lower[k - 1])
+            for k in range(1, weight)
+        ]
+        top = jnp.concatenate([block.reshape(-1, self.dim) for block in blocks])
+        return (*lower, top)
+
+    def _derive(self, g: Callable, y, directions) -> Float[Array, "directions trees dim"]:
+        """Derivatives of a family of fields along each direction."""
+        lift = jax.vmap(self.connect, in_axes=(None, None, 0))
+
+        def one(u):
+            value, dot = jax.jvp(g, (y,), (self.geometry.frame(y, u),))
+            return dot + lift(y, u, value)
+
+        return jax.vmap(one)(directions)
+
+    def _trees_by_frame(self, y, weight: int):
+        inner = lambda z: self.trees(z, weight - 1)  # noqa: E731
+        leaf = jtu.tree_leaves(y)[0]
+
+        def one(u):
+            lower, dots = jax.jvp(inner, (y,), (self.geometry.frame(y, u),))
+            lift = jax.vmap(self.connect, in_axes=(None, None, 0))
+            return lower, [dot + lift(y, u, low) for low, dot in zip(lower, dots)]
+
+        lower, dots = jax.vmap(one, out_axes=(None, 0))(self.eye(leaf))
+        blocks = [
+            jnp.einsum("ae,emc->amc", lower[k - 1], dots[weight - k - 1])
+            for k in range(1, weight)
+        ]
+        top = jnp.concatenate([block.reshape(-1, self.dim) for block in blocks])
+        return (*lower, top)
+
+    def contract(
+        self, x: list[Float[Array, " size"]], y, grading: Grading, letters=None
+    ) -> Float[Array, " dim"]:
+        """The tree part of the window field: coefficients of weights `1..len(x)`.
+
+        `letters` are the values of `trees` at `y` where they are known already.
+        """
+
+        def single(parts, z):
+            return parts[0] @ self.fields(z)
+
+        return contract(
+            x,
+            y,
+            grading,
+            self.dim,
+            single=single,
+            letters=self.trees,
+            derive=self.nabla,
+            channels=self.channels,
+            known=letters,
+        )
+
+
+class AmbientCalculus:
+    """Composition of operators on the ambient coordinate function, for words.
+
+    Holds for any Lie polynomial, whatever the connection; the connection enters only
+    through the fields of the letters `(i, j)` of the Itô alphabet.
+    """
+
+    def __init__(self, frame: FrameCalculus, pairs: tuple[tuple[int, int], ...]):
+        self.frame = frame
+        self.geometry = frame.geometry
+        self.pairs = pairs
+
+    def _pair_matrix(self, x: Float[Array, " pairs"]) -> Float[Array, " square"]:
+        """Coefficients of the trees `i |> j` from those of the letters `(i, j)`."""
+        d = self.frame.driving.number
+        first, second = (jnp.asarray(column) for column in zip(*self.pairs))
+        matrix = jnp.zeros((d, d), x.dtype).at[first, second].add(x / 2)
+        return (matrix + matrix.T).reshape(-1)
+
+    def single(self, parts: list[Array], y) -> PyTree[Array]:
+        """A combination of the letters, as an ambient vector."""
+        d = self.frame.driving.number
+        if len(parts) > 1 and parts[1].size:
+            x = [parts[0], self._pair_matrix(parts[1])]
+            u = self.frame.contract(x, y, tree_grading(d, 2))
+        else:
+            u = parts[0] @ self.frame.fields(y)
+        return self.geometry.frame(y, u)
+
+    def letters(self, y, weight: int) -> tuple[Array, ...]:
+        """Values of the letters up to this weight, in frame coordinates."""
+        d, dim = self.frame.driving.number, self.frame.dim
+        empty = jnp.zeros((0, dim), jtu.tree_leaves(y)[0].dtype)
+        if weight == 1 or not self.pairs:
+            return (self.frame.fields(y),) + (empty,) * (weight - 1)
+        first, second = (jnp.asarray(column) for column in zip(*self.pairs))
+        v, trees = self.frame.trees(y, 2)
+        trees = trees.reshape(d, d, dim)
+        values = (trees[first, second] + trees[second, first]) / 2
+        return (v, values) + (empty,) * (weight - 2)
+
+    def derive(self, g: Callable, y, u) -> PyTree[Array]:
+        """Ambient directional derivative."""
+        return jax.jvp(g, (y,), (self.geometry.frame(y, u),))[1]
+
+    def channels(self, y, w: Float[Array, "channels dim"]) -> PyTree[Array]:
+        r"""$\sum_i D V_i[W_i]$ in the ambient space."""
+        driving, t = self.frame.driving, self.frame.t
+        index = jnp.arange(w.shape[0])
+
+        if driving.has_channel:
+
+            def row(i, z):
+                return self.geometry.frame(z, driving.channel(i, t, z))
+
+            return sum_rows(
+                jax.vmap(lambda i, u: self.derive(lambda z: row(i, z), y, u))(index, w)
+            )
+
+        def rows(z):
+            return jax.vmap(self.geometry.frame, in_axes=(None, 0))(
+                z, self.frame.fields(z)
+            )
+
+        _, derivative = jax.linearize(rows, y)
+        dots = jax.vmap(lambda u: derivative(self.geometry.frame(y, u)))(w)
+        return jtu.tree_map(lambda dot: sum_rows(dot[index, index]), dots)
+
+    def contract(self, x: list[Array], y, grading: Grading) -> Float[Array, " dim"]:
+        """The window field of a Lie polynomial with word coefficients `x`."""
+        ambient = contract(
+            x,
+            y,
+            grading,
+            self.frame.dim,
+            single=self.single,
+            letters=self.letters,
+            derive=self.derive,
+            channels=self.channels,
+        )
+        return self.geometry.coordinates(y, ambient)
+
+
+def sum_rows(x: PyTree[Array]) -> PyTree[Array]:
+    """Sum over the leading axis."""
+    return jtu.tree_map(lambda leaf: jnp.sum(leaf, axis=0), x)
+
+
+def _add(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
+    return jtu.tree_map(jnp.add, x, y)
+
+
+def contract(
+    x: list[Float[Array, " size"]],
+    y,
+    grading: Grading,
+    dim: int,
+    *,
+    single: Callable,
+    letters: Callable,
+    derive: Callable,
+    channels: Callable,
+    known=None,
+):
+    """The recursion of this module; see its docstring.
+
+    **Arguments:**
+
+    - `x`: coefficients of each weight, in the layout of `grading`.
+    - `y`: the point.
+    - `grading`: the layout.
+    - `dim`: number of frame fields.
+    - `single`: `(coefficients of single letters by weight, y)` to a field value.
+    - `letters`: `(y, weight)` to frame coordinates of the letters of each weight.
+    - `derive`: `(g, y, u)` to the derivative of `g` along frame coordinates `u`.
+    - `channels`: `(y, w)` to the sum over channels of their derivatives along `w`.
+    - `known`: values of `letters(y, len(x) - 1)` if they are at hand.
+    """
+    top = len(x)
+    weights = range(1, top + 1)
+    parts = [grading.single(x[w - 1], w) for w in weights]
+    out = single(parts, y)
+    if top == 1:
+        return out
+
+    values = letters(y, top - 1) if known is None else known
+    by_letters, by_frame = _costs(grading, dim, top)
+    active = [k for k in range(1, top) if grading.letters[k - 1]]
+    recurse = lambda tail, z: contract(  # noqa: E731
+        tail,
+        z,
+        grading,
+        dim,
+        single=single,
+        letters=letters,
+        derive=derive,
+        channels=channels,
+    )
+
+    def sweep(tails, directions):
+        one = lambda tail, u: derive(lambda z: recurse(tail, z), y, u)  # noqa: E731
+        return sum_rows(jax.vmap(one)(tails, directions))
+
+    if by_frame < by_letters:
+        tails = [
+            sum(
+                values[k - 1].T @ grading.block(x[k + r - 1], k + r, k)
+                for k in active
+                if k + r <= top
+            )
+            for r in range(1, top)
+        ]
+        return _add(out, sweep(tails, jnp.eye(dim, dtype=x[0].dtype)))
+
+    for k in active:
+        blocks = [grading.block(x[k + r - 1], k + r, k) for r in range(1, top - k + 1)]
+        if k == top - 1:
+            term = channels(y, blocks[0].T @ values[k - 1])
+        else:
+            term = sweep(blocks, values[k - 1])
+        out = _add(out, term)
+    return out

@@ -1,0 +1,129 @@
+"""Driving fields in the forms users write them, behind one interface."""
+
+import inspect
+from collections.abc import Callable, Sequence
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+
+class DrivingFields(eqx.Module):
+    r"""The `d` driving fields $V_1, \dots, V_d$ in frame coordinates.
+
+    Three forms are understood.
+
+    - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once, shape
+      `(d, dim)`.
+    - A list or tuple of `d` callables, each returning `(dim,)`.
+    - A callable as in the first form with a method `channel(i, y)` (or
+      `channel(i, t, y)`) that returns row `i` alone, `i` being a traced integer. Window
+      fields differentiate channel `i` along its own direction only, so this saves the
+      work for the other rows: for a neural network a factor of `d` in the last layer.
+    """
+
+    fields: Callable | tuple[Callable, ...]
+    number: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+    time_dependent: bool = eqx.field(static=True)
+
+    @property
+    def has_channel(self) -> bool:
+        """Whether one row can be had for less than all of them."""
+        return hasattr(self.fields, "channel")
+
+    def __call__(self, t, y: PyTree[Array]) -> Float[Array, "channels dim"]:
+        """All fields at `y`."""
+        args = (t, y) if self.time_dependent else (y,)
+        if isinstance(self.fields, tuple):
+            rows = [jnp.asarray(field(*args)) for field in self.fields]
+            for i, row in enumerate(rows):
+                if row.shape != (self.dim,):
+                    raise ValueError(
+                        f"Field number {i} must return frame coordinates of shape "
+                        f"({self.dim},), got {row.shape}."
+                    )
+            return jnp.stack(rows)
+        out = jnp.asarray(self.fields(*args))
+        if out.shape != (self.number, self.dim):
+            raise ValueError(
+                f"`fields` must return one row for each of the {self.number} channels "
+                f"of the control, in frame coordinates: shape "
+                f"{(self.number, self.dim)}, got {out.shape}."
+            )
+        return out
+
+    def channel(self, i, t, y: PyTree[Array]) -> Float[Array, " dim"]:
+        """Field number `i` at `y`; only if `has_channel`."""
+        args = (t, y) if self.time_dependent else (y,)
+        out = jnp.asarray(self.fields.channel(i, *args))  # pyright: ignore
+        if out.shape != (self.dim,):
+            raise ValueError(
+                f"`fields.channel` must return shape ({self.dim},), got {out.shape}."
+            )
+        return out
+
+
+def _takes_time(field: Callable) -> bool:
+    """Whether the callable has two required positional arguments, `(t, y)`."""
+    try:
+        parameters = inspect.signature(field).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    positional = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    required = [
+        p for p in parameters if p.kind in positional and p.default is p.empty
+    ]
+    return len(required) == 2
+
+
+def as_driving_fields(
+    fields: Callable | Sequence[Callable],
+    number: int,
+    dim: int,
+    time_dependent: bool | None = None,
+) -> DrivingFields:
+    """Wrap the user's fields, finding out whether they depend on time.
+
+    **Arguments:**
+
+    - `fields`: see [`DrivingFields`][].
+    - `number`: how many channels the control has.
+    - `dim`: length of frame coordinates.
+    - `time_dependent`: whether fields are called as `fields(t, y)`. By default they are
+        if they have exactly two required positional arguments.
+
+    **Returns:**
+
+    A `DrivingFields`.
+    """
+    if isinstance(fields, DrivingFields):
+        return fields
+    if isinstance(fields, list | tuple):
+        if len(fields) != number:
+            raise ValueError(
+                f"The control has {number} channels but {len(fields)} fields were "
+                "given. Give one callable for each channel."
+            )
+        fields = tuple(fields)
+        first = fields[0]
+    else:
+        first = fields
+    if not callable(first):
+        raise TypeError(
+            "`fields` must be a callable, or a list of callables, one for each channel; "
+            f"got {type(first)}."
+        )
+    if time_dependent is None:
+        time_dependent = _takes_time(first)
+    return DrivingFields(fields, number, dim, time_dependent)
+
+
+def check_fields(fields: DrivingFields, y: PyTree[Array]) -> None:
+    """Refuse, at trace time, fields of the wrong shape."""
+    t = jnp.zeros((), jax.tree_util.tree_leaves(y)[0].dtype)
+    jax.eval_shape(lambda z: fields(t, z), y)
