@@ -62,6 +62,13 @@ def _inline(text: str) -> str:
     return re.sub(r"((?:``[^`]+``)|(?::math:`[^`]+`))(?=\w)", r"\1\\ ", "".join(out))
 
 
+def _admonition(match: re.Match) -> str:
+    indent, kind = match.groups()
+    if kind in ("caution", "danger", "note", "tip", "warning"):
+        return f"{indent}.. {kind}::\n"
+    return f"{indent}.. admonition:: {kind.capitalize()}\n"
+
+
 def _fences(lines: list[str]):
     """Split into (is_code, lines) runs."""
     run, code = [], False
@@ -83,7 +90,7 @@ def markdown_docstring(app, what, name, obj, options, lines):
             out += [""]
         else:
             text = "\n".join(run)
-            text = re.sub(r"^(\s*)!!! (\w+).*$", r"\1.. \2::\n", text, flags=re.M)
+            text = re.sub(r"^(\s*)!!! (\w+).*$", _admonition, text, flags=re.M)
             text = re.sub(r'^(\s*)\?\?\? \w+ "(.+)"$', r"\1**\2:**\n", text, flags=re.M)
             text = re.sub(r"\[(`[^`]+`)\]\[\]", r"\1", text)
             out += _inline(text).split("\n")
@@ -171,6 +178,16 @@ def _example_pages():
     )
 
 
+def _guide_pages():
+    guides = sorted((DOCS / "guides").glob("*.md"))
+    pages = "\n".join(f"../guides/{path.stem}" for path in guides)
+    _write(
+        GENERATED / "guides.md",
+        "# Guides\n\nLonger texts, one subject each.\n\n"
+        "```{toctree}\n:maxdepth: 1\n\n" + pages + "\n```\n",
+    )
+
+
 def _benchmark_page():
     results = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
     include = "\n\n".join(
@@ -186,4 +203,5 @@ def setup(app):
     app.connect("autodoc-process-docstring", markdown_docstring)
     _api_pages()
     _example_pages()
+    _guide_pages()
     _benchmark_page()
