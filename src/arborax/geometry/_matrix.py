@@ -9,9 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from ._functions import stumpff
+
 
 _SMALL = 4
-_MAX_SQUARINGS = 12
 
 
 def transpose(a: Float[Array, "m n"]) -> Float[Array, "n m"]:
@@ -38,6 +39,61 @@ def matvec(a: Float[Array, "m n"], x: Float[Array, " n"]) -> Float[Array, " m"]:
     return jnp.sum(a * x[None, :], axis=1)
 
 
+def _max_squarings(dtype) -> int:
+    """Enough for every exponential that does not overflow."""
+    return 8 if jnp.finfo(dtype).bits <= 32 else 11
+
+
+def _squarings(radius: Array, target: float) -> tuple[Array, Array, Array]:
+    """How often to halve a matrix of the given norm to bring it below `target`; the
+    scale, a power of two; and whether the bound of the loop suffices."""
+    # frexp: radius / target < 2**exponent, with no rounding of a logarithm.
+    _, exponent = jnp.frexp(jax.lax.stop_gradient(radius) / target)
+    limit = _max_squarings(radius.dtype)
+    count = jnp.clip(exponent, 0, limit)
+    scale = jnp.ldexp(jnp.ones((), radius.dtype), -count)
+    return count, scale, exponent <= limit
+
+
+def _expm_2(a: Array) -> Array:
+    """A matrix without trace has `a @ a = -det(a)`."""
+    det = a[0, 0] * a[1, 1] - a[0, 1] * a[1, 0]
+    c0, c1, *_ = stumpff(det)
+    return c0 * jnp.eye(2, dtype=a.dtype) + c1 * a
+
+
+def _expm_3(a: Array) -> Array:
+    """Scaling and squaring modulo the characteristic polynomial.
+
+    A matrix without trace has `a^3 = c1 a + c0`, so the exponential is
+    `p + q a + r a^2` and series and squarings act on three scalars. The scaling follows
+    the eigenvalues, not the norm: badly scaled frames cost no accuracy.
+    """
+    single = jnp.finfo(a.dtype).bits <= 32
+    a2 = matmul(a, a)
+    c1 = jnp.trace(a2) / 2
+    c0 = jnp.sum(a2 * a.T) / 3
+    # Fujiwara's bound of the roots.
+    radius = 2 * jnp.maximum(jnp.sqrt(jnp.abs(c1)), jnp.cbrt(jnp.abs(c0) / 2))
+    count, scale, valid = _squarings(radius, 1.0)
+    c1, c0 = c1 * scale**2, c0 * scale**3
+    zero = jnp.zeros((), a.dtype)
+    one = jnp.ones((), a.dtype)
+    p, q, r = one, zero, zero
+    for k in range(12 if single else 20, 0, -1):
+        p, q, r = 1 + c0 * r / k, (p + c1 * r) / k, q / k
+    for i in range(_max_squarings(a.dtype)):
+        qr, rr = 2 * q * r, r * r
+        square = (
+            p * p + c0 * qr,
+            2 * p * q + c1 * qr + c0 * rr,
+            q * q + 2 * p * r + c1 * rr,
+        )
+        p, q, r = (jnp.where(i < count, x, y) for x, y in zip(square, (p, q, r)))
+    g = p * jnp.eye(3, dtype=a.dtype) + q * scale * a + r * scale**2 * a2
+    return jnp.where(valid, g, jnp.nan)
+
+
 def _taylor(a: Array, degree: int, block: int) -> Array:
     """Taylor polynomial of the exponential by Paterson and Stockmeyer."""
     n = a.shape[-1]
@@ -58,14 +114,32 @@ def _taylor(a: Array, degree: int, block: int) -> Array:
     return total
 
 
-def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    r"""Matrix exponential, exact to rounding, by scaling and squaring.
+def _expm_n(a: Array) -> Array:
+    """Scaling, Taylor polynomial and squaring with matrix products."""
+    single = jnp.finfo(a.dtype).bits <= 32
+    degree, block, target = (9, 3, 0.5) if single else (16, 4, 0.75)
+    norm = jnp.max(jnp.sum(jnp.abs(a), axis=-2))
+    count, scale, valid = _squarings(norm, target)
 
-    The trace is taken out, the rest scaled below norm 0.75 (0.5 in single precision)
-    where a Taylor polynomial of degree 16 (9) has reached rounding level, then squared
-    back. Matrix products only, no linear solve. Squarings run in a masked loop of static
-    length, so reverse mode, `vmap` and higher derivatives work; norms above about 3000
-    give NaN instead of a wrong result.
+    def square(i, g):
+        return jnp.where(i < count, matmul(g, g), g)
+
+    g = _taylor(a * scale, degree, block)
+    g = jax.lax.fori_loop(0, _max_squarings(a.dtype), square, g)
+    return jnp.where(valid, g, jnp.nan)
+
+
+def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    r"""Matrix exponential, exact to rounding (relative to its norm).
+
+    The trace is taken out first. Size 2 is closed form. Size 3 does scaling and
+    squaring on the three coefficients of $e^a = p + q a + r a^2$, which costs one matrix
+    product. Larger sizes scale below norm 0.75 (0.5 in single precision), where a
+    Taylor polynomial of degree 16 (9) has reached rounding level, and square back:
+    17 (12) matrix products, no linear solve. Squarings are masked and their number is
+    bounded by 11 (8), so reverse mode, `vmap` and higher derivatives work; norms above
+    about 1500 (128), whose exponential mostly overflows, give NaN, never a wrong
+    result.
 
     **Arguments:**
 
@@ -73,27 +147,15 @@ def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
     **Returns:**
 
-    $e^a$, of the same shape. Cost: 6 + 12 (4 + 12) matrix products.
+    $e^a$, of the same shape.
     """
     n = a.shape[-1]
-    single = jnp.finfo(a.dtype).bits <= 32
-    degree, block, radius = (9, 3, 0.5) if single else (16, 4, 0.75)
+    if n == 1:
+        return jnp.exp(a)
     mean = jnp.trace(a) / n
     a = a - mean * jnp.eye(n, dtype=a.dtype)
-    norm = jax.lax.stop_gradient(jnp.max(jnp.sum(jnp.abs(a), axis=-2)))
-    # frexp: norm / radius < 2**exponent, with no rounding of a logarithm.
-    _, exponent = jnp.frexp(norm / radius)
-    squarings = jnp.clip(exponent, 0, _MAX_SQUARINGS)
-    scale = jnp.ldexp(jnp.ones((), a.dtype), -squarings)
-    # The scaled matrix minus identity would gain nothing: the trace is gone already.
-    g = _taylor(a * scale, degree, block)
-
-    def square(i, g):
-        return jnp.where(i < squarings, matmul(g, g), g)
-
-    g = jax.lax.fori_loop(0, _MAX_SQUARINGS, square, g)
-    valid = exponent <= _MAX_SQUARINGS
-    return jnp.where(valid, jnp.exp(mean) * g, jnp.nan)
+    exponential = {2: _expm_2, 3: _expm_3}.get(n, _expm_n)
+    return jnp.exp(mean) * exponential(a)
 
 
 def cholesky(p: Float[Array, "n n"]) -> Float[Array, "n n"]:
@@ -185,6 +247,30 @@ def symmetric_basis(n: int) -> np.ndarray:
     return np.stack(basis)
 
 
+def symmetric(n: int, u: Float[Array, " k"]) -> Float[Array, "n n"]:
+    """Symmetric matrix with coordinates `u` in `symmetric_basis(n)`."""
+    if n > _SMALL:
+        return combine(symmetric_basis(n), u)
+    root = math.sqrt(0.5)
+    entries = {}
+    for k, (i, j) in enumerate(zip(*np.tril_indices(n))):
+        entries[i, j] = entries[j, i] = u[k] if i == j else u[k] * root
+    rows = [jnp.stack([entries[i, j] for j in range(n)]) for i in range(n)]
+    return jnp.stack(rows)
+
+
+def symmetric_coordinates(s: Float[Array, "n n"]) -> Float[Array, " k"]:
+    """Coordinates in `symmetric_basis(n)` of the symmetric part of `s`."""
+    n = s.shape[-1]
+    if n > _SMALL:
+        return components(symmetric_basis(n), s)
+    root = math.sqrt(0.5)
+    pairs = zip(*np.tril_indices(n))
+    return jnp.stack(
+        [s[i, i] if i == j else (s[i, j] + s[j, i]) * root for i, j in pairs]
+    )
+
+
 def combine(basis: np.ndarray, u: Float[Array, " k"]) -> Float[Array, "n n"]:
     """The matrix with coordinates `u` in a static basis of shape `(k, n, n)`."""
     return jnp.tensordot(u, jnp.asarray(basis, u.dtype), 1, precision="highest")
@@ -210,12 +296,12 @@ def logm(p: Float[Array, "n n"]) -> Float[Array, "n n"]:
 @logm.defjvp
 def _logm_jvp(primals, tangents):
     (p,), (dp,) = primals, tangents
-    basis = symmetric_basis(p.shape[-1])
+    n = p.shape[-1]
     x = logm(p)
 
     def exponential(u):
-        return components(basis, expm_symmetric(combine(basis, u)))
+        return symmetric_coordinates(expm_symmetric(symmetric(n, u)))
 
-    jacobian = jax.jacfwd(exponential)(components(basis, x))
-    du = jnp.linalg.solve(jacobian, components(basis, symmetrise(dp)))
-    return x, combine(basis, du)
+    jacobian = jax.jacfwd(exponential)(symmetric_coordinates(x))
+    du = jnp.linalg.solve(jacobian, symmetric_coordinates(dp))
+    return x, symmetric(n, du)

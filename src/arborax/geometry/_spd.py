@@ -15,8 +15,6 @@ from ._base import (
 from ._functions import safe_norm
 from ._matrix import (
     cholesky,
-    combine,
-    components,
     expm,
     expm_symmetric,
     inverse_lower,
@@ -24,7 +22,8 @@ from ._matrix import (
     lyapunov,
     matmul,
     sqrtm,
-    symmetric_basis,
+    symmetric,
+    symmetric_coordinates,
     symmetrise,
     transpose,
 )
@@ -102,10 +101,10 @@ class SPD(AbstractGeometry):
         return (self.n, self.n)
 
     def _matrix(self, u: Array) -> Array:
-        return combine(symmetric_basis(self.n), u)
+        return symmetric(self.n, u)
 
     def _vector(self, s: Array) -> Array:
-        return components(symmetric_basis(self.n), s)
+        return symmetric_coordinates(s)
 
     def _factor(self, y: Array) -> Array:
         return cholesky(y) if self.root == "cholesky" else sqrtm(y)
