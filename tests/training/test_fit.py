@@ -10,6 +10,7 @@ import jax.random as jr
 import numpy as np
 import optax
 import pytest
+
 from arborax.training import fit, read_log
 
 from .helpers import (
@@ -74,7 +75,9 @@ def test_matches_a_plain_loop():
     @jax.jit
     def step(params):
         def loss(p):
-            return objective(eqx.combine(p, static), (jnp.asarray(x), jnp.asarray(y)), 0)
+            return objective(
+                eqx.combine(p, static), (jnp.asarray(x), jnp.asarray(y)), 0
+            )
 
         return jax.tree.map(lambda p, g: p - 1e-2 * g, params, jax.grad(loss)(params))
 
@@ -114,7 +117,7 @@ def test_streams_and_device_arrays():
         rows = jr.randint(key, (16,), 0, 64)
         return jnp.asarray(x)[rows], jnp.asarray(y)[rows]
 
-    kwargs = dict(steps=20, key=KEY, progress=False, learning_rate=1e-2)
+    kwargs = dict(steps=20, key=KEY, progress=False, optimiser=optax.sgd(0.1))
     result = fit(mlp(), data, noisy_objective, **kwargs)
     assert len(result.history.aux["mean"]) == 20
     assert result.history.loss[-1] < result.history.loss[0]
@@ -258,7 +261,8 @@ def test_late_discovery_without_hooks():
 @pytest.mark.parametrize("how", ["signal", "raise"])
 def test_interrupt_saves_and_resumes(how, tmp_path):
     x, y = regression(32)
-    kwargs = dict(steps=12, batch_size=8, key=KEY, progress=False, checkpoint_every=5)
+    kwargs = dict(steps=12, batch_size=8, key=KEY, progress=False)
+    kwargs |= dict(checkpoint_every=5, optimiser=optax.sgd(0.1, momentum=0.9))
 
     def interrupt(event):
         if event.kind == "step" and event.step == 3:
@@ -346,12 +350,14 @@ def test_trainable_subtree_and_frozen_integers():
 
 def test_typed_keys_and_schedules():
     x, y = regression(16)
-    kwargs = dict(steps=3, progress=False)
-    schedule = optax.cosine_decay_schedule(1e-2, 3)
+    kwargs = dict(steps=3, progress=False, optimiser=optax.sgd(0.1))
     a = fit(mlp(), (x, y), noisy_objective, key=jr.key(0), **kwargs)
     b = fit(mlp(), (x, y), noisy_objective, key=jr.PRNGKey(0), **kwargs)
     assert leaves_equal(a.model, b.model)
-    fit(mlp(), (x, y), noisy_objective, key=KEY, learning_rate=schedule, **kwargs)
+    schedule = optax.constant_schedule(0.1)
+    kwargs["optimiser"] = optax.sgd(schedule)
+    c = fit(mlp(), (x, y), noisy_objective, key=KEY, **kwargs)
+    leaves_close(a.model, c.model, 1e-6)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Where batches come from: arrays in memory, shuffled by epoch, or a function."""
 
+import functools as ft
 from collections.abc import Callable
 from typing import Any
 
@@ -32,6 +33,14 @@ def leading_size(data: Any, name: str = "data") -> int:
     if size == 0:
         raise ValueError(f"{name} is empty: the leading axis has length 0.")
     return size
+
+
+_fold = jax.jit(jr.fold_in)
+
+
+@ft.partial(jax.jit, static_argnums=2)
+def _order(key: Any, epoch: Any, samples: int) -> Any:
+    return jr.permutation(jr.fold_in(key, epoch), samples)
 
 
 @jax.jit
@@ -70,15 +79,13 @@ class InMemory:
                 f"{self.samples}, got {self.batch_size}."
             )
         self.steps_per_epoch = self.samples // self.batch_size
-        self._order = jax.jit(
-            lambda epoch: jr.permutation(jr.fold_in(key, epoch), self.samples)
-        )
+        self._key = key
         self._cache: tuple[int, np.ndarray] | None = None
 
     def __call__(self, step: int) -> Any:
         epoch, position = divmod(step, self.steps_per_epoch)
         if self._cache is None or self._cache[0] != epoch:
-            self._cache = (epoch, np.asarray(self._order(epoch)))
+            self._cache = (epoch, np.asarray(_order(self._key, epoch, self.samples)))
         first = position * self.batch_size
         rows = self._cache[1][first : first + self.batch_size]
         return take_rows(self.data, rows)
@@ -92,10 +99,10 @@ class Stream:
 
     def __init__(self, data: Callable[[Any, int], Any], key: jax.Array):
         self._data = data
-        self._key = jax.jit(lambda step: jr.fold_in(key, step))
+        self._key = key
 
     def __call__(self, step: int) -> Any:
-        return self._data(self._key(step), step)
+        return self._data(_fold(self._key, step), step)
 
 
 def make_source(data: Any, batch_size: int | None, key: jax.Array) -> Any:

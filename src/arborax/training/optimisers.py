@@ -35,8 +35,8 @@ def muon(
 
     A matrix's momentum (0.95, Nesterov) is orthogonalised by five Newton-Schulz steps
     and scaled by `sqrt(max(1, fan_out / fan_in))`; decoupled weight decay. Leaves of
-    any other rank go to Adam with betas (0.9, 0.999), the same learning rate and no
-    decay.
+    any other rank go to Adam with betas (0.9, 0.999), the same learning rate, no decay,
+    and Nesterov momentum too (pass `nesterov=False` for neither).
 
     **Arguments:**
 
