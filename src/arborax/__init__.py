@@ -24,6 +24,45 @@ from .geometry import (
     unvech as unvech,
     vech as vech,
 )
+from .lifts import (
+    lift as lift,
+    lifted_fields as lifted_fields,
+    WindowField as WindowField,
+)
+from .solvers import (
+    AbstractSolver as AbstractSolver,
+    CF4 as CF4,
+    CFEES25 as CFEES25,
+    CFEES27 as CFEES27,
+    EuclideanRK as EuclideanRK,
+    Heun as Heun,
+    LieEuler as LieEuler,
+    RESULTS as RESULTS,
+    RKMK as RKMK,
+    Solution as Solution,
+    solve as solve,
+)
+from .paths import (
+    AbstractInterpolation as AbstractInterpolation,
+    add_basepoint as add_basepoint,
+    add_time as add_time,
+    brownian as brownian,
+    brownian_brackets as brownian_brackets,
+    fill_missing as fill_missing,
+    fractional_brownian as fractional_brownian,
+    HermiteInterpolation as HermiteInterpolation,
+    interpolate as interpolate,
+    KnotPlan as KnotPlan,
+    lead_lag as lead_lag,
+    LinearInterpolation as LinearInterpolation,
+    rectilinear as rectilinear,
+    RectilinearInterpolation as RectilinearInterpolation,
+    riemann_liouville as riemann_liouville,
+    SampledPath as SampledPath,
+    split_by_knots as split_by_knots,
+    windows_by_points as windows_by_points,
+    windows_by_time as windows_by_time,
+)
 
 
 __version__ = _version("arborax")

@@ -148,8 +148,9 @@ def rectilinear(path: SampledPath) -> SampledPath:
     `(t_{k+1}, x_k)`, then the values jump to `x_{k+1}`; nothing before `t_{k+1}`
     depends on `x_{k+1}`. Missing values are carried forward, which uses no future value
     either (Morrill et al., "Neural controlled differential equations for online
-    prediction tasks", 2021). The parameter `ts` of the result has the corners at mid-step, so
-    that it increases. A step's bracket belongs to the part in which the values move.
+    prediction tasks", 2021). The parameter `ts` of the result has the corners at
+    mid-step, so that it increases. A step's bracket belongs to the part in which the
+    values move.
 
     **Arguments:**
 

@@ -11,7 +11,7 @@ from ._checks import as_count, as_floating, as_real_dtype
 
 
 def _steps(ts: Float[Array, "..."], dtype: Any) -> Float[Array, " steps"]:
-    """Time steps, taken before the cast, which may round neighbouring times together."""
+    """Time steps, taken before the cast, which may round close times together."""
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"`ts` must have shape (times,), not empty, got {ts.shape}.")
     ts = eqx.error_if(
@@ -57,7 +57,7 @@ def brownian(
 
 def brownian_brackets(
     ts: ArrayLike, dim: int, dtype: Any = None
-) -> Float[Array, "times-1 dim dim"]:
+) -> Float[Array, "steps dim dim"]:
     """Quadratic covariation of Brownian motion over each step, `dt` times the identity.
 
     **Arguments:**

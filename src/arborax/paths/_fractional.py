@@ -35,8 +35,8 @@ def fractional_brownian(
     exact in law. Increments are sampled by circulant embedding (Davies & Harte, 1987;
     the embedding is non-negative for every `H` in (0, 1), Dietrich & Newsam, 1997),
     with the spectrum tabulated in double precision. Cost: one real FFT of length
-    `2 num_steps` per path. It has no bracket for `H > 1/2` (zero) and none that is
-    finite for `H < 1/2`.
+    `2 num_steps` per path. Its bracket is zero for `H > 1/2` and infinite for
+    `H < 1/2`.
 
     **Arguments:**
 
@@ -104,7 +104,7 @@ def riemann_liouville(
     semistationary processes", 2017, kappa = 1 and the optimal evaluation points): the
     kernel's singular cell is integrated exactly, jointly with the Brownian increment,
     and the others by their mean kernel. The covariance of `Y` with `W` is exact; the
-    variance of `Y` is slightly small near zero lag two (below 2 % for `H >= 0.05`).
+    variance of `Y` is too small by less than 0.1 % for `H` up to 0.7 (0.5 % up to 0.9).
     At `H = 1/2`, `Y = W`. Cost: one FFT convolution of length `2 num_steps` per path.
 
     **Arguments:**

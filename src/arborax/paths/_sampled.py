@@ -44,8 +44,8 @@ class SampledPath(eqx.Module):
         """**Arguments:**
 
         - `ts`: times `(times,)` or `(..., times)`, strictly increasing. May have
-            another floating dtype than `xs` (double-precision stamps of single-precision
-            data).
+            another floating dtype than `xs` (double-precision stamps of
+            single-precision data).
         - `xs`: values `(..., times, channels)`, real floating. One point is legal.
         - `mask`: boolean, True where observed: `(..., times)` for whole points or
             `(..., times, channels)`. Masked values may be NaN.

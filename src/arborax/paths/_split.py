@@ -111,8 +111,8 @@ class KnotPlan:
 
     Hashable and comparable by content, so it may be a static field or a static argument
     of `jax.jit`. Window `k` holds, in order, the interpolated point at its opening
-    knot, the samples strictly inside, the point at its closing knot, then copies of that
-    last point: increments of padding are exactly zero.
+    knot, the samples strictly inside, the point at its closing knot, then copies of
+    that last point: increments of padding are exactly zero.
 
     **Attributes:**
 

@@ -159,8 +159,8 @@ def _windows_traced(
         if not is_concrete(lengths):
             raise ValueError(
                 "the times of the path or the knots are traced, so the number of "
-                "points per window is unknown: pass `max_points` (samples strictly inside "
-                "the fullest window, plus two)."
+                "points per window is unknown: pass `max_points` (samples strictly "
+                "inside the fullest window, plus two)."
             )
         max_points = int(jnp.max(lengths))
     inner = eqx.error_if(
