@@ -29,19 +29,6 @@ from .lifts import (
     lifted_fields as lifted_fields,
     WindowField as WindowField,
 )
-from .solvers import (
-    AbstractSolver as AbstractSolver,
-    CF4 as CF4,
-    CFEES25 as CFEES25,
-    CFEES27 as CFEES27,
-    EuclideanRK as EuclideanRK,
-    Heun as Heun,
-    LieEuler as LieEuler,
-    RESULTS as RESULTS,
-    RKMK as RKMK,
-    Solution as Solution,
-    solve as solve,
-)
 from .paths import (
     AbstractInterpolation as AbstractInterpolation,
     add_basepoint as add_basepoint,
@@ -62,6 +49,19 @@ from .paths import (
     split_by_knots as split_by_knots,
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
+)
+from .solvers import (
+    AbstractSolver as AbstractSolver,
+    CF4 as CF4,
+    CFEES25 as CFEES25,
+    CFEES27 as CFEES27,
+    EuclideanRK as EuclideanRK,
+    Heun as Heun,
+    LieEuler as LieEuler,
+    RESULTS as RESULTS,
+    RKMK as RKMK,
+    Solution as Solution,
+    solve as solve,
 )
 
 

@@ -1,1 +1,12 @@
+"""One-step schemes on manifolds, the log-ODE solve, adjoints, the Diffrax bridge."""
 
+from ._base import AbstractSolver as AbstractSolver
+from ._low_storage import (
+    CF4 as CF4,
+    CFEES25 as CFEES25,
+    CFEES27 as CFEES27,
+    LieEuler as LieEuler,
+)
+from ._runge_kutta import EuclideanRK as EuclideanRK, Heun as Heun, RKMK as RKMK
+from ._solution import RESULTS as RESULTS, Solution as Solution
+from ._solve import solve as solve

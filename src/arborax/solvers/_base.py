@@ -1,0 +1,92 @@
+"""The interface of one-step schemes on a geometry."""
+
+import abc
+from collections.abc import Callable
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, Float, PyTree
+
+from ..geometry import AbstractGeometry
+from ..lifts import is_flat
+
+
+class AbstractSolver(eqx.Module):
+    """A one-step scheme for `dy/ds = E_{f(s, y)}(y)` on a geometry.
+
+    `f` gives frame coordinates; the scheme moves the state with the group action, so it
+    stays on the manifold to rounding. Schemes hold static configuration only.
+    """
+
+    @property
+    @abc.abstractmethod
+    def order(self) -> int:
+        """Order of convergence on smooth fields."""
+
+    @property
+    @abc.abstractmethod
+    def reversible(self) -> bool:
+        """Whether a step back undoes a step forward to higher order than `order`, as
+        the reversible adjoint needs."""
+
+    @property
+    @abc.abstractmethod
+    def euclidean(self) -> bool:
+        """Whether the scheme adds increments, and so works in flat space only."""
+
+    @abc.abstractmethod
+    def step(
+        self,
+        f: Callable,
+        geometry: AbstractGeometry,
+        s: Float[Array, ""],
+        y: PyTree[Array],
+        h: Float[Array, ""],
+    ) -> PyTree[Array]:
+        """One step of length `h` (negative to step back) from the state `y` at `s`."""
+
+    @abc.abstractmethod
+    def step_with_error(
+        self,
+        f: Callable,
+        geometry: AbstractGeometry,
+        s: Float[Array, ""],
+        y: PyTree[Array],
+        h: Float[Array, ""],
+    ) -> tuple[PyTree[Array], PyTree[Array] | None]:
+        """A step and, where the scheme has one, its embedded local error estimate in
+        ambient coordinates."""
+
+    def check(self, geometry: AbstractGeometry) -> None:
+        """Refuse a geometry the scheme cannot move on."""
+        if self.euclidean and not is_flat(geometry):
+            raise ValueError(
+                f"{type(self).__name__} adds increments and would leave {geometry}. Use "
+                "a scheme that moves with the group action, such as `CFEES25`, `CF4` or "
+                "`RKMK`."
+            )
+
+
+def combination(weights, elements: PyTree[Array]) -> PyTree[Array]:
+    """`sum_j weights[j] * elements[j]` for stacked elements."""
+
+    def one(leaf):
+        return jnp.tensordot(jnp.asarray(weights, leaf.dtype), leaf, axes=1)
+
+    return jtu.tree_map(one, elements)
+
+
+def scale(factor, element: PyTree[Array]) -> PyTree[Array]:
+    """`factor * element`."""
+    return jtu.tree_map(lambda leaf: jnp.asarray(factor, leaf.dtype) * leaf, element)
+
+
+def add(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
+    """`x + y`."""
+    return jtu.tree_map(jnp.add, x, y)
+
+
+def subtract(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
+    """`x - y`."""
+    return jtu.tree_map(jnp.subtract, x, y)

@@ -1,0 +1,203 @@
+"""Explicit Runge-Kutta schemes in the Lie algebra, from any Butcher tableau."""
+
+from collections.abc import Callable
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.lax as lax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from ..geometry import AbstractGeometry
+from ._base import AbstractSolver, add, combination, scale, subtract
+
+
+_BERNOULLI = (1.0, -1 / 2, 1 / 12, 0.0, -1 / 720, 0.0, 1 / 30240, 0.0, -1 / 1209600)
+
+
+class Tableau(eqx.Module):
+    """An explicit Butcher tableau as hashable static data."""
+
+    a: tuple[tuple[float, ...], ...] = eqx.field(static=True)
+    b: tuple[float, ...] = eqx.field(static=True)
+    c: tuple[float, ...] = eqx.field(static=True)
+    b_error: tuple[float, ...] = eqx.field(static=True)
+    order: int = eqx.field(static=True)
+
+
+def _as_tableau(scheme, order: int | None) -> Tableau:
+    """Read the tableau of a Diffrax solver, or one given as such."""
+    tableau = getattr(scheme, "tableau", scheme)
+    if not isinstance(tableau, diffrax.ButcherTableau):
+        raise TypeError(
+            "expected an explicit Diffrax Runge-Kutta solver (`diffrax.Dopri5()`) or a "
+            f"`diffrax.ButcherTableau`, got {scheme!r}."
+        )
+    if tableau.implicit:
+        raise ValueError(f"{scheme!r} is implicit; an explicit scheme is needed.")
+    if order is None:
+        if scheme is tableau:
+            raise ValueError("give the `order` of a bare Butcher tableau.")
+        order = scheme.order(None)
+    stages = len(tableau.b_sol)
+    a = np.zeros((stages, stages))
+    for i, row in enumerate(tableau.a_lower, start=1):
+        a[i, :i] = row
+    return Tableau(
+        tuple(map(tuple, a.tolist())),
+        tuple(np.asarray(tableau.b_sol).tolist()),
+        (0.0, *np.asarray(tableau.c).tolist()),
+        tuple(np.asarray(tableau.b_error).tolist()),
+        int(order),
+    )
+
+
+def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
+    """`k_i = evaluate(s + c_i h, sum_j a_ij k_j)`, stacked; one trace for all stages."""
+    dtype = jtu.tree_leaves(y)[0].dtype
+    shape = jax.eval_shape(evaluate, s, None)
+    count = len(tableau.b)
+    ks = jtu.tree_map(lambda k: jnp.zeros((count, *k.shape), k.dtype), shape)
+
+    def stage(ks, row):
+        i, a, c = row
+        k = scale(h, evaluate(s + c * h, combination(a, ks)))
+        put = lambda buffer, x: lax.dynamic_update_index_in_dim(buffer, x, i, 0)  # noqa: E731
+        return jtu.tree_map(put, ks, k), None
+
+    rows = (
+        jnp.arange(count),
+        jnp.asarray(tableau.a, dtype),
+        jnp.asarray(tableau.c, dtype),
+    )
+    return lax.scan(stage, ks, rows)[0]
+
+
+class RKMK(AbstractSolver):
+    r"""Runge-Kutta-Munthe-Kaas schemes: an explicit Runge-Kutta scheme for
+    $\dot\Theta = \mathrm{dexp}^{-1}_\Theta \xi(\exp(\Theta) \cdot y_0)$, $\Theta(0) = 0$.
+
+    The series of $\mathrm{dexp}^{-1}$ is cut where the order of the scheme is kept; one
+    exponential a stage, and commutators from order 3 on. Order of the tableau.
+
+    **Arguments:**
+
+    - `scheme`: an explicit Diffrax Runge-Kutta solver, or a `diffrax.ButcherTableau`.
+    - `order`: order of a bare tableau.
+
+    ??? cite "Reference"
+
+        H. Munthe-Kaas, High order Runge-Kutta methods on manifolds, Applied Numerical
+        Mathematics 29 (1999).
+    """
+
+    tableau: Tableau
+
+    def __init__(self, scheme=None, order: int | None = None):
+        scheme = diffrax.Bosh3() if scheme is None else scheme
+        self.tableau = _as_tableau(scheme, order)
+        if self.order > len(_BERNOULLI) + 1:
+            raise ValueError(f"RKMK goes up to order {len(_BERNOULLI) + 1}.")
+
+    @property
+    def order(self) -> int:
+        return self.tableau.order
+
+    @property
+    def reversible(self) -> bool:
+        return False
+
+    @property
+    def euclidean(self) -> bool:
+        return False
+
+    def _dexpinv(self, geometry: AbstractGeometry, theta, xi):
+        out = term = xi
+        for coefficient in _BERNOULLI[1 : max(self.order - 1, 1)]:
+            term = geometry.lie_bracket(theta, term)
+            if coefficient:
+                out = add(out, scale(coefficient, term))
+        return out
+
+    def step(self, f, geometry, s, y, h) -> PyTree[Array]:
+        return self._step(f, geometry, s, y, h)[0]
+
+    def step_with_error(self, f, geometry, s, y, h):
+        y1, ks = self._step(f, geometry, s, y, h)
+        other = np.subtract(self.tableau.b, self.tableau.b_error)
+        return y1, subtract(y1, geometry.act(combination(other, ks), y))
+
+    def _step(self, f, geometry, s, y, h):
+        def evaluate(time, theta):
+            if theta is None:  # shapes only
+                return geometry.generator(y, f(time, y))
+            z = geometry.act(theta, y)
+            xi = geometry.generator(z, f(time, z))
+            return self._dexpinv(geometry, theta, xi)
+
+        ks = _stages(self.tableau, evaluate, s, y, h)
+        return geometry.act(combination(self.tableau.b, ks), y), ks
+
+
+class EuclideanRK(AbstractSolver):
+    """Any explicit Diffrax Runge-Kutta solver, in flat space only.
+
+    **Arguments:**
+
+    - `scheme`: an explicit Diffrax Runge-Kutta solver, or a `diffrax.ButcherTableau`.
+    - `order`: order of a bare tableau.
+    """
+
+    tableau: Tableau
+
+    def __init__(self, scheme, order: int | None = None):
+        self.tableau = _as_tableau(scheme, order)
+
+    @property
+    def order(self) -> int:
+        return self.tableau.order
+
+    @property
+    def reversible(self) -> bool:
+        return False
+
+    @property
+    def euclidean(self) -> bool:
+        return True
+
+    def step(self, f, geometry, s, y, h) -> PyTree[Array]:
+        return self.step_with_error(f, geometry, s, y, h)[0]
+
+    def step_with_error(self, f, geometry, s, y, h):
+        def evaluate(time, increment):
+            z = y if increment is None else add(y, increment)
+            return geometry.frame(z, f(time, z))
+
+        ks = _stages(self.tableau, evaluate, s, y, h)
+        error = combination(self.tableau.b_error, ks)
+        return add(y, combination(self.tableau.b, ks)), error
+
+
+class Heun(AbstractSolver):
+    """Heun's scheme, order 2 with two stages, in flat space only."""
+
+    @property
+    def order(self) -> int:
+        return 2
+
+    @property
+    def reversible(self) -> bool:
+        return False
+
+    @property
+    def euclidean(self) -> bool:
+        return True
+
+    def step(self, f, geometry, s, y, h) -> PyTree[Array]:
+        return EuclideanRK(diffrax.Heun()).step(f, geometry, s, y, h)
+
+    def step_with_error(self, f, geometry, s, y, h):
+        return EuclideanRK(diffrax.Heun()).step_with_error(f, geometry, s, y, h)

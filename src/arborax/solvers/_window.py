@@ -1,0 +1,62 @@
+"""One window of the log-ODE: the flow of its window field over unit time."""
+
+from collections.abc import Callable
+
+import jax.lax as lax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PyTree
+
+from ..lifts import WindowField
+from ._base import AbstractSolver
+
+
+def window_field(
+    field: WindowField, lam: Float[Array, " primitives"], t0, t1
+) -> Callable:
+    """The field `f(s, y)` of one window, `s` running over `[0, 1]`."""
+    coefficients = field.coefficients(lam)
+    if not field.time_dependent:
+        return lambda s, y: field.evaluate(None, y, coefficients)
+    return lambda s, y: field.evaluate(t0 + s * (t1 - t0), y, coefficients)
+
+
+def step_window(
+    field: WindowField,
+    solver: AbstractSolver,
+    substeps: int,
+    y: PyTree[Array],
+    lam: Float[Array, " primitives"],
+    t0: Float[Array, ""],
+    t1: Float[Array, ""],
+) -> PyTree[Array]:
+    """The state at the end of a window, from the state at its start."""
+    f = window_field(field, lam, t0, t1)
+    h = jnp.asarray(1 / substeps, lam.dtype)
+    if substeps == 1:
+        return solver.step(f, field.geometry, jnp.zeros_like(h), y, h)
+
+    def body(z, s):
+        return solver.step(f, field.geometry, s, z, h), None
+
+    return lax.scan(body, y, jnp.arange(substeps, dtype=lam.dtype) * h)[0]
+
+
+def run(
+    field: WindowField,
+    solver: AbstractSolver,
+    substeps: int,
+    y0: PyTree[Array],
+    lams: Float[Array, "windows primitives"],
+    knots: Float[Array, " knots"],
+    save: bool,
+    wrap: Callable = lambda body: body,
+) -> tuple[PyTree[Array], PyTree[Array] | None]:
+    """All windows, one after another: the last state, and all if `save`."""
+
+    @wrap
+    def body(y, row):
+        lam, t0, t1 = row
+        y = step_window(field, solver, substeps, y, lam, t0, t1)
+        return y, y if save else None
+
+    return lax.scan(body, y0, (lams, knots[:-1], knots[1:]))
