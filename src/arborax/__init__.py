@@ -63,6 +63,14 @@ from .solvers import (
     Solution as Solution,
     solve as solve,
 )
+from .training import (
+    data_mesh as data_mesh,
+    fit as fit,
+    FitResult as FitResult,
+    initialise_distributed as initialise_distributed,
+    load as load,
+    save as save,
+)
 
 
 __version__ = _version("arborax")

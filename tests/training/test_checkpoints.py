@@ -15,7 +15,7 @@ import optax
 import pytest
 
 from arborax.training import FileCheckpoints, FileFormatError, fit, read_log
-from arborax.training.checkpoints import unpack
+from arborax.training._checkpoints import unpack
 
 from .helpers import leaves_equal, mlp, noisy_objective, regression
 

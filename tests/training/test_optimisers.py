@@ -9,7 +9,7 @@ import optax
 import pytest
 
 from arborax.training import fit, muon
-from arborax.training.optimisers import make_optimiser
+from arborax.training._optimisers import make_optimiser
 
 from .helpers import mlp, objective, regression
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arborax.training import FileFormatError, load, read_header, save
-from arborax.training.container import decode, encode, FORMAT_VERSION, write_atomically
+from arborax.training._container import decode, encode, FORMAT_VERSION, write_atomically
 
 from .helpers import leaves_equal, mlp
 

@@ -8,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .container import write_atomically
-from .extras import require
+from ._container import write_atomically
+from ._extras import require
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 import sys
 from typing import Any, Protocol, runtime_checkable
 
-from .extras import require
+from ._extras import require
 
 
 @runtime_checkable

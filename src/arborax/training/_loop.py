@@ -11,20 +11,20 @@ import jax
 import jax.tree_util as jtu
 import numpy as np
 
-from .checkpoints import (
+from ._checkpoints import (
     Checkpoints,
     FileCheckpoints,
     flatten_state,
     unflatten_state,
     unpack,
 )
-from .distributed import any_process, broadcast_bytes, is_main, Placement
-from .interrupt import InterruptGuard
-from .progress import Progress
-from .result import Event, FitResult, History, StopReason, Timings
-from .step import CompiledStep, StepOutput, TrainState
+from ._distributed import any_process, broadcast_bytes, is_main, Placement
+from ._interrupt import InterruptGuard
+from ._progress import Progress
+from ._result import Event, FitResult, History, StopReason, Timings
+from ._step import CompiledStep, StepOutput, TrainState
+from ._validation import Best, Validator
 from .trackers import plain, Tracker
-from .validation import Best, Validator
 
 
 @dataclasses.dataclass

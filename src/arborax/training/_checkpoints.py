@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from .container import (
+from ._container import (
     check_names,
     decode,
     encode,

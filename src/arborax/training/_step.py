@@ -12,8 +12,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Int32
 
-from .distributed import Placement
-from .extras import require
+from ._distributed import Placement
+from ._extras import require
 
 
 class TrainState(NamedTuple):

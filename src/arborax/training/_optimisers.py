@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import jax
 
-from .extras import require
+from ._extras import require
 
 
 def adamw(

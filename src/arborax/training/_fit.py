@@ -11,17 +11,17 @@ import jax.numpy as jnp
 import jax.random as jr
 from jax.sharding import Mesh
 
-from .batches import InMemory, make_source
-from .checkpoints import Checkpoints, FileCheckpoints
-from .distributed import is_main, Placement
-from .interrupt import InterruptGuard
-from .loop import Run, Schedule
-from .optimisers import make_optimiser
-from .progress import make_progress
-from .result import FitResult, StopReason
-from .step import CompiledStep, initial_state
+from ._batches import InMemory, make_source
+from ._checkpoints import Checkpoints, FileCheckpoints
+from ._distributed import is_main, Placement
+from ._interrupt import InterruptGuard
+from ._loop import Run, Schedule
+from ._optimisers import make_optimiser
+from ._progress import make_progress
+from ._result import FitResult, StopReason
+from ._step import CompiledStep, initial_state
+from ._validation import Best, Validator
 from .trackers import JSONL, Tracker
-from .validation import Best, Validator
 
 
 def fit(

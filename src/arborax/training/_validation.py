@@ -9,9 +9,9 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from .batches import leading_size, take_rows
-from .distributed import broadcast_float, Placement
-from .step import call_objective
+from ._batches import leading_size, take_rows
+from ._distributed import broadcast_float, Placement
+from ._step import call_objective
 
 
 @dataclasses.dataclass

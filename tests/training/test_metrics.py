@@ -1,0 +1,154 @@
+"""Metrics against SciPy and closed forms, in NumPy and JAX."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.spatial.transform import Rotation
+
+from arborax.training import metrics
+
+
+KINDS = [np.asarray, jnp.asarray]
+
+
+def same_kind(kind, *results):
+    wanted = jax.Array if kind is jnp.asarray else (np.ndarray, np.generic)
+    return all(isinstance(r, wanted) for r in results)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("sizes", [(50, 50), (40, 77), (1, 3)])
+@pytest.mark.parametrize("ties", [False, True])
+def test_ks_and_w1_against_scipy(rng, kind, sizes, ties):
+    x = rng.standard_normal((sizes[0], 2, 3))
+    y = 0.3 + 1.2 * rng.standard_normal((sizes[1], 2, 3))
+    if ties:
+        x, y = np.round(x), np.round(y)
+    ks, w1 = metrics.ks(kind(x), kind(y)), metrics.wasserstein1(kind(x), kind(y))
+    assert same_kind(kind, ks, w1) and ks.shape == w1.shape == (2, 3)
+    for i in np.ndindex(2, 3):
+        a, b = x[:, *i], y[:, *i]
+        np.testing.assert_allclose(ks[i], stats.ks_2samp(a, b).statistic, atol=1e-12)
+        expected = stats.wasserstein_distance(a, b)
+        np.testing.assert_allclose(w1[i], expected, atol=1e-12)
+
+
+def test_transformations_and_float32(rng):
+    x = jnp.asarray(rng.standard_normal((30, 4)), jnp.float32)
+    y = jnp.asarray(rng.standard_normal((20, 4)), jnp.float32)
+    for statistic in (metrics.ks, metrics.wasserstein1, metrics.quantile_errors):
+        plain = statistic(x, y)
+        assert plain.dtype == jnp.float32
+        np.testing.assert_allclose(jax.jit(statistic)(x, y), plain, rtol=1e-5)
+        mapped = jax.vmap(statistic, in_axes=1, out_axes=-1)(x, y)
+        np.testing.assert_allclose(mapped, plain, rtol=1e-5)
+    gradient = jax.grad(lambda x: jnp.sum(metrics.wasserstein1(x, y)))(x)
+    assert np.isfinite(gradient).all() and np.abs(gradient).max() > 0
+    assert metrics.ks(x[:, 0], x[:, 0]) == 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_horizons_pooled_and_per_batch(rng, kind):
+    x, y = rng.standard_normal((2, 25, 9))
+    pooled = metrics.at_horizons(metrics.ks, kind(x), kind(y), (2, 4, 8))
+    expected = [stats.ks_2samp(x[:, t], y[:, t]).statistic for t in (2, 4, 8)]
+    np.testing.assert_allclose(pooled, expected)
+    batched = metrics.at_horizons(metrics.ks, kind(x), kind(y), (2, 8), batch_size=10)
+    expected = [
+        np.mean([stats.ks_2samp(x[s, t], y[s, t]).statistic for s in parts])
+        for t in (2, 8)
+        for parts in [(slice(0, 10), slice(10, 20))]
+    ]
+    np.testing.assert_allclose(batched, expected)
+    with pytest.raises(ValueError, match="outside paths of 9 times"):
+        metrics.at_horizons(metrics.ks, x, y, (9,))
+    with pytest.raises(ValueError, match="batch_size 26 exceeds"):
+        metrics.at_horizons(metrics.ks, x, y, (1,), batch_size=26)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_path_functionals(rng, kind):
+    paths = np.cumsum(rng.standard_normal((5, 13)), axis=-1)
+    rv = metrics.realised_variance(kind(paths), 4)
+    coarse = paths[:, [0, 4, 8, 12]]
+    np.testing.assert_allclose(rv, (np.diff(coarse) ** 2).sum(-1))
+    top = metrics.running_maximum(kind(paths))
+    np.testing.assert_allclose(top, paths.max(-1) - paths[:, 0])
+    rho = metrics.squared_return_autocorrelation(kind(paths), 2)
+    squares = np.diff(paths[:, ::2]) ** 2
+    c = squares - squares.mean(-1, keepdims=True)
+    np.testing.assert_allclose(rho, (c[:, 1:] * c[:, :-1]).sum(-1) / (c**2).sum(-1))
+    assert same_kind(kind, rv, top, rho)
+    straight = kind(np.arange(9.0)[None])
+    assert metrics.squared_return_autocorrelation(straight) == 0
+    errors = metrics.quantile_errors(kind(paths), kind(paths + 2), (0.1, 0.5))
+    np.testing.assert_allclose(errors, -2)
+    with pytest.raises(ValueError, match="window must be between"):
+        metrics.realised_variance(paths, 13)
+    with pytest.raises(ValueError, match="lag must be between"):
+        metrics.squared_return_autocorrelation(paths, 4, lag=3)
+
+
+def test_self_floor_is_that_of_the_sample_size():
+    # Two samples of one law, 1,024 each: 3.85e-2 +- 1.1e-2 is the known mean.
+    samples = np.random.default_rng(0).standard_normal((4096, 2))
+    floor = metrics.self_floor(metrics.ks, samples, size=1024, repeats=60)
+    assert floor.values.shape == (60, 2) and floor.mean.shape == (2,)
+    np.testing.assert_allclose(floor.mean, 3.85e-2, atol=0.5e-2)
+    assert (floor.upper > floor.mean).all() and (floor.std > 0).all()
+    small = metrics.self_floor(metrics.ks, samples, size=128, repeats=30)
+    np.testing.assert_allclose(small.mean, 10.5e-2, atol=1.5e-2)
+    on_device = metrics.self_floor(metrics.ks, jnp.asarray(samples), size=128)
+    np.testing.assert_allclose(on_device.values, small.values[:20], atol=1e-6)
+    with pytest.raises(ValueError, match="half of the 4096"):
+        metrics.self_floor(metrics.ks, samples, size=2049)
+
+
+def test_gaussian_reference(rng):
+    samples = np.exp(rng.standard_normal((500, 2)))
+    gaussian = metrics.moment_matched_gaussian(samples, 20_000)
+    np.testing.assert_allclose(gaussian.mean(0), samples.mean(0), atol=0.1)
+    np.testing.assert_allclose(gaussian.std(0), samples.std(0), rtol=0.05)
+    assert (metrics.ks(gaussian, samples) > 0.1).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rotation_errors(rng, kind):
+    a = Rotation.random(20, rng=rng)
+    b = Rotation.random(20, rng=rng)
+    x, y = kind(a.as_matrix()), kind(b.as_matrix())
+    degrees = np.rad2deg((a.inv() * b).magnitude())
+    assert degrees.max() < 179
+    error = metrics.rotation_error(x, y)
+    np.testing.assert_allclose(error, degrees, rtol=1e-6)
+    norms = np.linalg.norm(a.as_matrix() - b.as_matrix(), axis=(-2, -1))
+    np.testing.assert_allclose(metrics.frobenius(x, y), norms)
+    assert same_kind(kind, error) and (metrics.rotation_error(x, x) == 0).all()
+    half_turn = kind(np.diag([1.0, -1.0, -1.0]))
+    eye = kind(np.eye(3))
+    np.testing.assert_allclose(
+        metrics.rotation_error(eye, half_turn), 179.49, atol=0.01
+    )
+
+
+def test_rotation_error_has_finite_gradients():
+    eye = jnp.eye(3, dtype=jnp.float32)
+    for other in (eye, jnp.diag(jnp.asarray([1.0, -1.0, -1.0], jnp.float32))):
+        gradient = jax.grad(lambda r, o=other: metrics.rotation_error(r, o))(eye)
+        assert np.isfinite(gradient).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_eigenvalue_distance(rng, kind):
+    def sample(n, scale):
+        z = scale * rng.standard_normal((n, 2, 3, 5))
+        return z @ np.swapaxes(z, -1, -2)
+
+    a, b = sample(12, 1.0), sample(17, 1.5)
+    got = metrics.eigenvalue_wasserstein1(kind(a), kind(b))
+    ea, eb = np.linalg.eigvalsh(a), np.linalg.eigvalsh(b)
+    for t in range(2):
+        parts = [stats.wasserstein_distance(ea[:, t, k], eb[:, t, k]) for k in range(3)]
+        np.testing.assert_allclose(got[t], np.mean(parts), rtol=1e-9)
