@@ -50,18 +50,35 @@ from .paths import (
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
 )
+from .signatures import (
+    combine as combine,
+    expanding_signature as expanding_signature,
+    extend_signature as extend_signature,
+    log_signature as log_signature,
+    rough_path as rough_path,
+    RoughPath as RoughPath,
+    signature as signature,
+    signature_from_increments as signature_from_increments,
+    windowed_log_signature as windowed_log_signature,
+    windowed_signature as windowed_signature,
+)
 from .solvers import (
     AbstractSolver as AbstractSolver,
     CF4 as CF4,
     CFEES25 as CFEES25,
     CFEES27 as CFEES27,
+    dyadic_control as dyadic_control,
+    DyadicControl as DyadicControl,
     EuclideanRK as EuclideanRK,
     Heun as Heun,
     LieEuler as LieEuler,
+    LogODE as LogODE,
     RESULTS as RESULTS,
     RKMK as RKMK,
+    RoughTerm as RoughTerm,
     Solution as Solution,
     solve as solve,
+    solve_adaptive as solve_adaptive,
 )
 from .training import (
     data_mesh as data_mesh,

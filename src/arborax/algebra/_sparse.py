@@ -73,7 +73,7 @@ class SparseMap:
         return np.cumsum(counts) - counts, counts
 
     @ft.cached_property
-    def _plan(self):
+    def plan(self):
         starts, counts = self._rows
         tables = [
             (rows, *_padded(rows, starts, counts, self.column, self.value))
@@ -92,7 +92,7 @@ class SparseMap:
                 f"got an array of shape {x.shape}"
             )
         xp = x.__array_namespace__()
-        tables, n_empty, position = self._plan
+        tables, n_empty, position = self.plan
         parts = []
         for _, column, value in tables:
             value = _cast(xp, value, x)
@@ -152,7 +152,7 @@ class ProductTable:
         self.size = size
 
     @ft.cached_property
-    def _plan(self):
+    def plan(self):
         counts = np.bincount(self.out, minlength=self.size)
         starts = np.cumsum(counts) - counts
         columns = (self.left, self.right, self.value)
@@ -168,7 +168,7 @@ class ProductTable:
     def __call__(self, a, b):
         """`(..., size), (..., size) -> (..., size)`, the same leading axes."""
         xp = a.__array_namespace__()
-        tables, n_empty, position = self._plan
+        tables, n_empty, position = self.plan
         parts = []
         for _, left, right, value in tables:
             value = _cast(xp, value, a)

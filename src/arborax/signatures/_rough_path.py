@@ -1,0 +1,167 @@
+"""The control of a log-ODE: one log-signature for each knot interval."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float
+
+from ..algebra import AbstractHopfAlgebra, Shuffle
+from ..paths import SampledPath, windows_by_points, windows_by_time
+from ._increments import check_brackets
+from ._signature import log_signature_of_steps
+
+
+class RoughPath(eqx.Module):
+    """A sampled path summed up window by window, with the calculus it carries.
+
+    Built by [`arborax.rough_path`][]. Batches are made with `jax.vmap`.
+    """
+
+    alg: AbstractHopfAlgebra = eqx.field(static=True)
+    calculus: Literal["ito", "stratonovich"] = eqx.field(static=True)
+    knots: Float[Array, " knots"]
+    log_signatures: Float[Array, "windows primitive"]
+    times: Float[Array, "windows points"]
+    values: Float[Array, "windows points dim"]
+    brackets: Float[Array, "windows steps dim dim"] | None
+    left_point: bool = eqx.field(static=True)
+
+    @property
+    def num_windows(self) -> int:
+        """Number of knot intervals."""
+        return self.log_signatures.shape[-2]
+
+    @property
+    def t0(self) -> Array:
+        """First knot."""
+        return self.knots[0]
+
+    @property
+    def t1(self) -> Array:
+        """Last knot."""
+        return self.knots[-1]
+
+    def window(self, t: ArrayLike) -> Array:
+        """Number `k` of the window `[knots[k], knots[k+1])` that holds `t`."""
+        t = jnp.asarray(t, self.knots.dtype)
+        place = jnp.searchsorted(self.knots, t, side="right") - 1
+        return jnp.clip(place, 0, self.num_windows - 1)
+
+    def log_signature(
+        self, s: ArrayLike, t: ArrayLike, window: ArrayLike | None = None
+    ) -> Float[Array, " primitive"]:
+        """Log-signature over `[s, t]` inside one window; the times may be traced.
+
+        The path between samples is linear and its bracket grows linearly in time, so
+        pieces of a window multiply up to the whole (Chen). With left-point sums a time
+        between samples counts as a further sample. Cost: one log-signature of the
+        window.
+
+        **Arguments:**
+
+        - `s`, `t`: times, `s <= t`, in the same window.
+        - `window`: its number, if known; else that of `s`.
+        """
+        dtype = self.times.dtype
+        s, t = jnp.asarray(s, dtype), jnp.asarray(t, dtype)
+        k = self.window(s) if window is None else jnp.asarray(window)
+        times, values = self.times[k], self.values[k]
+        clipped = jnp.clip(times, s, t)
+        span = jnp.diff(times)
+        safe = jnp.where(span > 0, span, jnp.ones_like(span))
+        share = jnp.where(span > 0, jnp.diff(clipped) / safe, jnp.zeros_like(span))
+        share = share.astype(values.dtype)
+        steps = share[:, None] * jnp.diff(values, axis=0)
+        brackets: Any = "left-point" if self.left_point else None
+        if self.brackets is not None:
+            brackets = share[:, None, None] * self.brackets[k]
+        return log_signature_of_steps(self.alg, steps, brackets)
+
+
+def rough_path(
+    ts: ArrayLike | None,
+    xs: ArrayLike | SampledPath,
+    alg: AbstractHopfAlgebra,
+    knots: ArrayLike | None = None,
+    brackets: Any = None,
+    *,
+    window: int | None = None,
+    max_points: int | None = None,
+) -> RoughPath:
+    """Sum up a sampled path over each knot interval by its log-signature.
+
+    !!! example
+
+        ```python
+        ts = jnp.linspace(0.0, 1.0, 513)
+        control = abx.rough_path(ts, xs, abx.Ito(2, 2), window=16, brackets="realised")
+        control.log_signatures        # (32, 6)
+        ```
+
+    **Arguments:**
+
+    - `ts`: times `(times,)`, strictly increasing; `None` if `xs` is a
+        [`arborax.SampledPath`][], which brings its own.
+    - `xs`: values `(times, dim)`, or a `SampledPath` (masks, lengths and brackets are
+        honoured). Use `jax.vmap` for batches.
+    - `alg`: the algebra.
+    - `knots`: `(windows + 1,)`, strictly increasing, within the sampled times. They
+        need not fall on samples: the path is linear, and its bracket grows linearly,
+        between samples.
+    - `brackets`: as in [`arborax.signature`][]. The control is Itô if brackets are
+        given and Stratonovich if not, and remembers it.
+    - `window`: instead of `knots`, the number of steps per window; the last one is
+        filled up by repeating the last point. Neither: one window for each step.
+    - `max_points`: needed only when `ts` is traced, see
+        [`arborax.windows_by_time`][].
+    """
+    path = xs if isinstance(xs, SampledPath) else SampledPath(_need(ts), xs)
+    if path.batch_shape:
+        raise ValueError(
+            f"rough_path takes one path, got batch shape {path.batch_shape}; use "
+            "jax.vmap (times may be shared)"
+        )
+    if path.dim != alg.dim:
+        raise ValueError(
+            f"the path has {path.dim} channels but {alg} expects {alg.dim}"
+        )
+    if path.num_times < 2:
+        raise ValueError("a control needs at least two samples, got one")
+    if knots is not None and window is not None:
+        raise ValueError("give either `knots` or `window`, not both")
+    left_point = isinstance(brackets, str) and brackets == "left-point"
+    filled = path.filled()
+    given = filled.brackets if brackets is None else brackets
+    if isinstance(alg, Shuffle) and brackets is None:
+        given = None  # Stratonovich calculus has no use for the brackets of the samples
+    given = check_brackets(given, filled.xs, alg)
+    calculus = "stratonovich" if given is None else "ito"
+    if isinstance(given, str):
+        step = jnp.diff(filled.xs, axis=-2)
+        given = None if left_point else step[:, :, None] * step[:, None, :]
+    source = SampledPath(path.ts, path.xs, path.mask, path.lengths, given, check=False)
+    if knots is None:
+        cut = windows_by_points(source, 1 if window is None else window)
+        knots_ = jnp.concatenate([cut.ts[:, 0], cut.ts[-1:, -1]])
+    else:
+        cut = windows_by_time(source, knots, max_points=max_points)
+        knots_ = jnp.asarray(knots, filled.ts.dtype)
+    steps = jnp.diff(cut.xs, axis=-2)
+    pieces = "left-point" if left_point else cut.brackets
+    return RoughPath(
+        alg=alg,
+        calculus=calculus,
+        knots=knots_,
+        log_signatures=log_signature_of_steps(alg, steps, pieces),
+        times=jnp.broadcast_to(cut.ts, cut.xs.shape[:-1]),
+        values=cut.xs,
+        brackets=cut.brackets,
+        left_point=left_point,
+    )
+
+
+def _need(ts: ArrayLike | None) -> ArrayLike:
+    if ts is None:
+        raise ValueError("`ts` is needed unless `xs` is a SampledPath")
+    return ts

@@ -1,0 +1,96 @@
+"""Signatures as the path grows: updates, expanding and sliding windows."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..algebra import AbstractHopfAlgebra
+from ._increments import read_path
+from ._signature import log_signature_of_steps, signature_of_steps
+
+
+def extend_signature(
+    alg: AbstractHopfAlgebra,
+    s: Float[Array, "..."],
+    path: Any,
+    brackets: Any = None,
+) -> Float[Array, "..."]:
+    """Signature after new samples have arrived.
+
+    **Arguments:**
+
+    - `s`: signature `(..., alg.size)` so far; zeros (the unit) to begin.
+    - `path`: the new samples, led by the last sample already seen.
+    - `brackets`: as in [`arborax.signature`][], for the new steps.
+
+    **Returns:**
+
+    The signature over the whole time, `s * signature(path)`.
+    """
+    values, brackets = read_path(path, alg, brackets)
+    return alg.product(s, signature_of_steps(alg, jnp.diff(values, axis=-2), brackets))
+
+
+def expanding_signature(
+    path: Any, alg: AbstractHopfAlgebra, brackets: Any = None
+) -> Float[Array, "..."]:
+    """Signatures from the start to every sample.
+
+    **Returns:**
+
+    Array `(..., times, alg.size)`; the first entry is the unit (zeros). Cost and
+    memory are those of the output, times a logarithm of the length for the work.
+    """
+    values, brackets = read_path(path, alg, brackets)
+    steps = jnp.diff(values, axis=-2)[..., None, :]
+    if brackets is not None and not isinstance(brackets, str):
+        brackets = brackets[..., None, :, :]
+    each = signature_of_steps(alg, steps, brackets)
+    start = jnp.zeros((*each.shape[:-2], 1, alg.size), each.dtype)
+    each = jnp.concatenate([start, each], axis=-2)
+    return jax.lax.associative_scan(alg.product, each, axis=each.ndim - 2)
+
+
+def _windows(path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any):
+    """Steps and brackets `(..., windows, window, ...)`, the tail padded with zeros."""
+    if not isinstance(window, int) or window < 1:
+        raise ValueError(f"`window` must be a positive number of steps, got {window!r}")
+    values, brackets = read_path(path, alg, brackets)
+    steps = jnp.diff(values, axis=-2)
+    length = steps.shape[-2]
+    if length == 0:
+        raise ValueError("the path has a single point, so there is no window to sum up")
+    count = -(-length // window)
+
+    def cut(x, core):
+        pad = [(0, 0)] * x.ndim
+        pad[x.ndim - core] = (0, count * window - length)
+        x = jnp.pad(x, pad)
+        lead = x.shape[: x.ndim - core]
+        return x.reshape(*lead, count, window, *x.shape[x.ndim - core + 1 :])
+
+    if brackets is not None and not isinstance(brackets, str):
+        brackets = cut(brackets, 3)
+    return cut(steps, 2), brackets
+
+
+def windowed_signature(
+    path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any = None
+) -> Float[Array, "..."]:
+    """Signatures over consecutive windows of `window` steps.
+
+    **Returns:**
+
+    Array `(..., windows, alg.size)`. The last window may be short: it is padded by
+    repeating the last point, which changes nothing.
+    """
+    return signature_of_steps(alg, *_windows(path, alg, window, brackets))
+
+
+def windowed_log_signature(
+    path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any = None
+) -> Float[Array, "..."]:
+    """Log-signatures `(..., windows, alg.primitive_size)` over consecutive windows."""
+    return log_signature_of_steps(alg, *_windows(path, alg, window, brackets))
