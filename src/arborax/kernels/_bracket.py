@@ -11,11 +11,14 @@ per side. With `F` the kernel and, for forests `f, g`,
 (words: `R^j = sum X(w j) Y(w)`; planar: `R^j = sum X(g [f]_j) Y(g) Y(f)`) one finds,
 with `a = dx - A Q / 2`, `b = dy - B R / 2` for the increments `A`, `B` of the brackets,
 
-| kind | `F` | `R_s` (and `Q_t` alike) |
-|---|---|---|
-| ito | `F_st = F <dx, dy> + F <A, B>/4 - (dx.B R + dy.A Q)/2` | `F dx - A Q/2` |
-| branched | `T_st = F (<a, b> + F <A, B>/4)`, `F = exp(T)` | `F a` |
-| planar | `F_st = F (F <dx, dy> + F^2 <A, B>/4 - (dx.B R + dy.A Q)/2)` | `F (F dx - A Q/2)` |
+    ito       F_st = F <dx, dy> + F <A, B>/4 - (dx.B R + dy.A Q)/2
+              R_s  = F dx - A Q/2
+    branched  T_st = F (<a, b> + F <A, B>/4),  F = exp(T)
+              R_s  = F a
+    planar    F_st = F (F <dx, dy> + F^2 <A, B>/4 - (dx.B R + dy.A Q)/2)
+              R_s  = F (F dx - A Q/2)
+
+and `Q_t` alike, with `dy`, `B` and `R`.
 
 A side without brackets is a left-point side: its arguments on the right are frozen at
 the near edge (only the trees' children for planar), which reproduces the left-point
@@ -23,8 +26,8 @@ sums exactly. Inside a cell all components of weight `k` are polynomials of degr
 in each coordinate, so collocation at `N + 1` nodes is exact for the kernel truncated
 at weight `N`. The full kernel uses `NODES` nodes and as many Picard sweeps per cell.
 
-Cost per cell `O(N^2 q^2 d + N q^2 d^2)` with `q = N + 1` nodes, memory independent of the
-number of trees. Derived for this library; checked against explicit features.
+Cost per cell `O(N^2 q^2 d + N q^2 d^2)` with `q = N + 1` nodes, memory independent of
+the number of trees. Derived for this library; checked against explicit features.
 """
 
 from typing import Literal, NamedTuple
@@ -181,7 +184,7 @@ class _Cell:
     def auxiliary(
         self, matrix: Array | None, f: list, other: list, dx: Array, k: int
     ) -> Array | None:
-        """Weight `k` of `R_s` (with `A`, `Q`, `dx`) or of `Q_t` (with `B`, `R`, `dy`)."""
+        """Weight `k` of `R_s` (from `A`, `Q`, `dx`) or `Q_t` (from `B`, `R`, `dy`)."""
         frozen = [self.freeze(v) for v in f[: k + 1]]
         others = [self.freeze(v, vector=True) for v in other[:k]]
         if self.kind == "branched":

@@ -141,8 +141,8 @@ def as_static_kernel(kernel: object) -> AbstractStaticKernel:
         if kernel not in named:
             raise ValueError(
                 f"Unknown static kernel {kernel!r}: expected one of "
-                f"{sorted(k for k in named if k)}, a static kernel object or a function "
-                "of two points."
+                f"{sorted(k for k in named if k)}, a static kernel object or a "
+                "function of two points."
             )
         return named[kernel]()
     if callable(kernel):

@@ -78,7 +78,7 @@ def _reverse_and_pad(ys: PyTree, nx: int, diagonals: int) -> PyTree:
             return jnp.concatenate([before, leaf[::-1], after], axis=0)
 
         return ends(left), ends(right)
-    return pad(ys)
+    return jtu.tree_map(pad, ys)
 
 
 def _initial(boundary: tuple[float, ...], c: Any, nx: int) -> State:
@@ -272,8 +272,8 @@ def sweep(
         whose data are zero (increments) or coincide (end points).
     - `boundary`: value of each component on the two axes.
     - `theta`: differentiable parameters of `increment`.
-    - `xs`, `ys`: cell data, time first: an array of increments, or a tuple of left and
-        right end points.
+    - `xs`, `ys`: cell data, time first: an array or a list of arrays of increments,
+        or a tuple of left and right end points.
     - `custom_gradient`: `True` uses the transposed recursion for reverse mode, and
         does not support forward mode; `False` is differentiable in both modes at the
         memory cost of ordinary reverse mode, `O(Lx Ly)`.
@@ -294,4 +294,4 @@ def _with_dummy(xs: PyTree) -> PyTree:
         left, right = xs
         last = right[-1:]
         return jnp.concatenate([left, last]), jnp.concatenate([right, last])
-    return jnp.concatenate([xs, jnp.zeros_like(xs[:1])])
+    return jtu.tree_map(lambda x: jnp.concatenate([x, jnp.zeros_like(x[:1])]), xs)

@@ -1,0 +1,154 @@
+"""Dispatch of one block of pairs to the recursion that fits."""
+
+import functools as ft
+
+import equinox as eqx
+import jax.lax as lax
+import jax.numpy as jnp
+from jaxtyping import Array, PyTree
+
+from . import _recursions, _series
+from ._bracket import bracket_kernel
+from ._prepare import Kind
+from ._static import AbstractStaticKernel, LinearKernel
+from ._wavefront import sweep
+
+
+SERIES_ORDER = 8
+_LISTED = 16  # up to this many channels, pairs are stored channel by channel
+
+
+def _linear_outer(theta: PyTree, x: Array, y: Array) -> Array:
+    return jnp.einsum("nid,njd->nij", x, y)
+
+
+def _linear_pairs(theta: PyTree, x: PyTree, y: PyTree) -> Array:
+    if isinstance(x, list):
+        return sum((a * b for a, b in zip(x[1:], y[1:], strict=True)), x[0] * y[0])
+    return jnp.sum(x * y, axis=-1)
+
+
+def _static(
+    frame: AbstractStaticKernel,
+    outer: bool,
+    factor: float,
+    theta: PyTree,
+    x: tuple[Array, Array],
+    y: tuple[Array, Array],
+) -> Array:
+    """Second difference of a static kernel over cells given by their end points."""
+    kernel = eqx.combine(theta, frame)
+    value = kernel.gram if outer else kernel
+    (x0, x1), (y0, y1) = x, y
+    c = value(x1, y1) - value(x1, y0) - value(x0, y1) + value(x0, y0)
+    return c if factor == 1 else c * factor
+
+
+def _cells(points: Array, linear: bool, times: int, outer: bool) -> PyTree:
+    """Cell data `(steps, batch, d)` from points `(batch, times, d)`, refined."""
+    points = jnp.swapaxes(points, 0, 1)
+    if not linear:
+        left, right = points[:-1], points[1:]
+        if times > 1:
+            left, right = (jnp.repeat(p, times, axis=0) for p in (left, right))
+        return left, right
+    dx = jnp.diff(points, axis=0)
+    if times > 1:
+        dx = jnp.repeat(dx, times, axis=0) / times
+    if not outer and dx.shape[-1] <= _LISTED:
+        return [dx[..., i] for i in range(dx.shape[-1])]
+    return dx
+
+
+def evaluate(
+    kind: Kind,
+    depth: int | None,
+    static_kernel: AbstractStaticKernel,
+    solver: str,
+    refinement: tuple[int, int],
+    outer: bool,
+    custom_gradient: bool,
+    x: Array,
+    y: Array,
+    ax: Array | None,
+    ay: Array | None,
+) -> Array:
+    """Kernel values of `(b, times, d)` with `(b', times', d)`.
+
+    Result `(b, b')` if `outer`, else `(b,)` for paths paired one by one.
+    """
+    batch = (x.shape[0], y.shape[0]) if outer else (x.shape[0],)
+    if x.shape[1] < 2 or y.shape[1] < 2:
+        return jnp.ones(batch, x.dtype)
+    if ax is not None or ay is not None:
+        return _with_brackets(kind, depth, outer, x, y, ax, ay)
+    if x.shape[1] * 2 ** refinement[0] > y.shape[1] * 2 ** refinement[1]:
+        # The diagonal runs along the shorter path.
+        swapped = evaluate(
+            kind, depth, static_kernel, solver, refinement[::-1], outer,
+            custom_gradient, y, x, None, None,
+        )  # fmt: skip
+        return jnp.swapaxes(swapped, 0, 1) if outer else swapped
+    linear = isinstance(static_kernel, LinearKernel)
+    theta, frame = eqx.partition(static_kernel, eqx.is_inexact_array)
+    times = (2 ** refinement[0], 2 ** refinement[1])
+    xs = _cells(x, linear, times[0], outer)
+    ys = _cells(y, linear, times[1], outer)
+    if linear:
+        increment, theta = (_linear_outer if outer else _linear_pairs), ()
+    else:
+        increment = ft.partial(_static, frame, outer, 1 / (times[0] * times[1]))
+
+    if kind == "planar" or (kind == "geometric" and depth is not None):
+        solver = "series"
+    if solver == "series" and kind in ("geometric", "planar"):
+        like = jnp.ones((1, *batch), x.dtype)
+        inner, planar = ft.partial(increment, theta), kind == "planar"
+        if depth is None:
+            return _series.untruncated(inner, planar, SERIES_ORDER, xs, ys, like)
+        levels = _series.truncated(inner, planar, depth, xs, ys, like)
+        return sum(levels[1:], levels[0])
+
+    if depth is None:
+        update, boundary = {
+            "geometric": (_recursions.goursat, (1.0,)),
+            "ito": (_recursions.ito, (1.0,)),
+            "branched": (_recursions.branched, (0.0,)),
+        }[kind]
+    elif kind == "ito":
+        update, boundary = _recursions.ito_truncated, (0.0,) * depth
+    else:
+        update, boundary = _recursions.branched_truncated, (0.0,) * depth
+    out = sweep(update, increment, boundary, theta, xs, ys, custom_gradient)
+    if depth is None:
+        return jnp.exp(out[0]) if kind == "branched" else out[0]
+    if kind == "ito":
+        return 1 + sum(out[1:], out[0])
+    forests = _recursions.forests_from_trees(out)
+    return sum(forests[1:], forests[0])
+
+
+def _with_brackets(
+    kind: Kind,
+    depth: int | None,
+    outer: bool,
+    x: Array,
+    y: Array,
+    ax: Array | None,
+    ay: Array | None,
+) -> Array:
+    def arrange(array, axis, pads):
+        if array is None:
+            return None
+        array = jnp.moveaxis(array, 0, -1)
+        return lax.expand_dims(array, (array.ndim - axis,)) if pads else array
+
+    dx, dy = jnp.diff(x, axis=1), jnp.diff(y, axis=1)
+    return bracket_kernel(
+        kind,  # pyright: ignore[reportArgumentType]
+        depth,
+        arrange(dx, 0, outer),
+        arrange(dy, 1, outer),
+        arrange(ax, 0, outer),
+        arrange(ay, 1, outer),
+    )
