@@ -143,7 +143,7 @@ def test_killed_again_and_again(tmp_path):
     quiet = start(tmp_path / "quiet", tmp_path / "quiet.abx", "0")
     rng = random.Random(0)
     reached = []
-    for _ in range(4):
+    for _ in range(3):
         process = start(tmp_path / "run", tmp_path / "run.abx", "0.002")
         assert process.stdout is not None
         process.stdout.readline()  # training has begun

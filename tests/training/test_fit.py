@@ -11,7 +11,7 @@ import numpy as np
 import optax
 import pytest
 
-from arborax.training import fit, read_log
+from arborax.training import first_nonfinite, fit, read_log
 
 from .helpers import (
     leaves_close,
@@ -239,6 +239,42 @@ def test_non_finite_keeps_the_last_good_weights(where, tmp_path):
     assert read_log(log, "stop")[0]["stop"] == "non-finite"
     newest = sorted((tmp_path / "run").glob("checkpoint-*"))[-1]
     assert newest.name == "checkpoint-000000004.abx"
+
+
+def test_first_nonfinite():
+    values = np.zeros((4, 6, 2), np.float32)
+    assert first_nonfinite(jnp.asarray(values), 1) == -1
+    values[2, 5, 0], values[3, 3, 1] = np.nan, -np.inf
+    assert jax.jit(first_nonfinite, static_argnums=1)(jnp.asarray(values), 1) == 3
+    assert first_nonfinite(jnp.asarray(values)) == 2
+
+
+def test_modules_with_static_fields_as_data():
+    class Control(eqx.Module):
+        """Stands for a batch of prepared controls."""
+
+        increments: jax.Array
+        depth: int = eqx.field(static=True)
+
+    def loss(model, batch, key):
+        control, y = batch
+        out = jax.vmap(lambda c: jnp.sum(c.increments * model) * c.depth)(control)
+        return jnp.mean((out - y) ** 2)
+
+    x, y = regression(32)
+    result = fit(
+        jnp.zeros(3, jnp.float32),
+        (Control(jnp.asarray(x), 2), y),
+        loss,
+        steps=60,
+        batch_size=16,
+        optimiser=optax.sgd(0.05),
+        clip=None,
+        validation=(Control(jnp.asarray(x), 2), y),
+        key=KEY,
+        progress=False,
+    )
+    np.testing.assert_allclose(result.model, [0.5, 1.0, 1.5], atol=0.1)
 
 
 def test_late_discovery_without_hooks():

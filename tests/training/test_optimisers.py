@@ -21,7 +21,7 @@ def updates_of(rule, params, grads):
         )(params, grads)
 
 
-@pytest.mark.parametrize("shape", [(8, 2), (2, 8), (4, 4)])
+@pytest.mark.parametrize("shape", [(8, 2), (2, 8)])
 def test_scale_by_fans_of_an_equinox_matrix(shape):
     out, inn = shape
     params = {"w": jnp.zeros(shape), "b": jnp.zeros(out), "c": jnp.zeros((2, *shape))}

@@ -8,6 +8,7 @@ from ._distributed import (
     initialise_distributed as initialise_distributed,
 )
 from ._fit import fit as fit
+from ._nonfinite import first_nonfinite as first_nonfinite
 from ._optimisers import adamw as adamw, muon as muon
 from ._orbax import OrbaxCheckpoints as OrbaxCheckpoints
 from ._progress import Progress as Progress

@@ -20,6 +20,7 @@ from ._container import (
     sync_folder,
     write_atomically,
 )
+from ._distributed import is_key
 
 
 @runtime_checkable
@@ -110,14 +111,10 @@ def unpack(raw: bytes, source: str = "the checkpoint") -> tuple[int, dict, dict]
     return meta["step"], arrays, meta["state"]
 
 
-def _is_key(x: Any) -> bool:
-    return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
-
-
 def flatten_state(tree: Any) -> dict[str, np.ndarray]:
     """Pulls a pytree of arrays to the host as a flat dictionary of named arrays."""
     return {
-        name: np.array(jr.key_data(leaf) if _is_key(leaf) else leaf)
+        name: np.array(jr.key_data(leaf) if is_key(leaf) else leaf)
         for name, leaf in named_leaves(tree).items()
     }
 
@@ -129,14 +126,14 @@ def unflatten_state(like: Any, arrays: dict[str, Any], source: str) -> Any:
     values: dict[str, Any] = {}
     for name, leaf in expected.items():
         x = np.asarray(arrays[name])
-        own = jr.key_data(leaf) if _is_key(leaf) else leaf
+        own = jr.key_data(leaf) if is_key(leaf) else leaf
         if x.shape != np.shape(own) or x.dtype != jnp.result_type(own):
             raise FileFormatError(
                 f"{source} does not fit: {name} is {x.dtype}{list(x.shape)} there and "
                 f"{jnp.result_type(own)}{list(np.shape(own))} here. Resume with the "
                 "same model, optimiser and precision, or pass `resume=False`."
             )
-        if _is_key(leaf):
+        if is_key(leaf):
             x = jr.wrap_key_data(jnp.asarray(x), impl=jr.key_impl(leaf))
         values[name] = x
     return jax.tree_util.tree_map_with_path(

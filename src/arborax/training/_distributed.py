@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
@@ -122,10 +123,8 @@ class Placement:
             return _copy(tree)
 
         def put(x):
-            if isinstance(x, jax.Array) and jnp.issubdtype(
-                x.dtype, jax.dtypes.prng_key
-            ):
-                return jax.device_put(x, self.replicated)
+            if is_key(x):
+                return jr.wrap_key_data(put(jr.key_data(x)), impl=jr.key_impl(x))
             host = _canonical(x)
             return jax.make_array_from_callback(
                 host.shape, self.replicated, lambda index: host[index]
@@ -162,7 +161,18 @@ class Placement:
         """Independent copies of replicated arrays on this process's default device."""
         if self.mesh is None:
             return _copy(tree)
-        return jax.tree.map(lambda x: jnp.array(np.array(x)), tree)
+
+        def pull(x):
+            if is_key(x):
+                return jr.wrap_key_data(pull(jr.key_data(x)), impl=jr.key_impl(x))
+            return jnp.array(np.array(x))
+
+        return jax.tree.map(pull, tree)
+
+
+def is_key(x: Any) -> bool:
+    """Whether `x` is an array of typed keys, which NumPy does not know."""
+    return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 @jax.jit

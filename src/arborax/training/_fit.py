@@ -7,13 +7,12 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 from jax.sharding import Mesh
 
 from ._batches import InMemory, make_source
 from ._checkpoints import Checkpoints, FileCheckpoints
-from ._distributed import is_main, Placement
+from ._distributed import is_key, is_main, Placement
 from ._interrupt import InterruptGuard
 from ._loop import Run, Schedule
 from ._optimisers import make_optimiser
@@ -95,8 +94,8 @@ def fit(
     - `resume`: continue from the newest checkpoint in the folder, which must belong to
         a run with the same key, data size and model (`steps` may be larger). If false,
         old checkpoints in the folder are removed.
-    - `log`: a JSONL file; default `log.jsonl` in the checkpoint folder, if there is
-        one.
+    - `log`: a JSONL file, begun anew or, in a resumed run, continued; default
+        `log.jsonl` in the checkpoint folder, if there is one.
     - `log_every`: steps between its training records.
     - `trackers`: further trackers, see `arborax.training.trackers`.
     - `progress`: whether to show a bar with the time left; or a function
@@ -275,9 +274,8 @@ def _checkpoints(checkpoint: Any) -> Checkpoints | None:
 
 def _fingerprint(key: Any, source: Any, mode: str) -> dict[str, Any]:
     """What must be equal in a run and its continuation, as JSON has it."""
-    typed = jnp.issubdtype(key.dtype, jax.dtypes.prng_key)
     return {
-        "key": (jr.key_data(key) if typed else key).tolist(),
+        "key": (jr.key_data(key) if is_key(key) else key).tolist(),
         "samples": source.samples,
         "batch_size": getattr(source, "batch_size", None),
         "mode": mode,

@@ -13,8 +13,9 @@ from ._extras import require
 class OrbaxCheckpoints:
     """Checkpoints kept by `orbax.checkpoint` (extra `checkpoint`), for `fit`.
 
-    Orbax writes each array in its own sharded store, in several processes at once, and
-    can write to cloud storage; the last `keep` steps are kept.
+    Orbax can write in the background and to cloud storage. In several processes all of
+    them call it and it coordinates them itself, so the folder must be a shared one. The
+    last `keep` steps are kept.
 
     **Arguments:**
 

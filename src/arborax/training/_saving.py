@@ -23,14 +23,11 @@ from ._container import (
     read_meta,
     write_atomically,
 )
+from ._distributed import is_key
 
 
 _SCALARS = (bool, int, float, complex)
 _ARRAYS = (jax.Array, np.ndarray, np.generic, jax.ShapeDtypeStruct)
-
-
-def _is_key(x: Any) -> bool:
-    return isinstance(x, jax.Array) and jnp.issubdtype(x.dtype, jax.dtypes.prng_key)
 
 
 def _stable(value: Any) -> Any:
@@ -118,7 +115,7 @@ def _partition(model: Any) -> tuple[dict[str, Any], dict[str, Any], dict[str, st
     """Array leaves, Python-number leaves and the implementations of typed keys."""
     arrays, numbers, keys = {}, {}, {}
     for name, leaf in named_leaves(model).items():
-        if _is_key(leaf):
+        if is_key(leaf):
             keys[name] = str(jr.key_impl(leaf))
             arrays[name] = jr.key_data(leaf)
         elif isinstance(leaf, _ARRAYS):

@@ -68,6 +68,10 @@ class ObjectiveMetric:
         return total / self._size
 
 
+def _pair(out: Any) -> tuple[Any, Any]:
+    return (out[0], out[1]) if isinstance(out, tuple) and len(out) == 2 else (out, {})
+
+
 class Validator:
     """Evaluates a state's parameters: `validator(params) -> (value, extra)`.
 
@@ -101,8 +105,7 @@ class Validator:
             return broadcast_float(self._mean(model, self._key)), {}
         assert self._metric is not None
         model = eqx.combine(self._place.local(params), self._frozen, self._static)
-        out = self._metric(model, self._validation, self._key)
-        value, extra = out if isinstance(out, tuple) and len(out) == 2 else (out, {})
+        value, extra = _pair(self._metric(model, self._validation, self._key))
         if np.shape(value) != ():
             raise ValueError(
                 "the metric must return a scalar, or (scalar, dictionary); got shape "

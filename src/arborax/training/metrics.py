@@ -117,7 +117,10 @@ def at_horizons(
             f"{min(x.shape[0], y.shape[0])}."
         )
     parts = [slice(i * batch_size, (i + 1) * batch_size) for i in range(batches)]
-    return sum(statistic(x[part], y[part]) for part in parts) / batches
+    total = statistic(x[parts[0]], y[parts[0]])
+    for part in parts[1:]:
+        total = total + statistic(x[part], y[part])
+    return total / batches
 
 
 def window_returns(
@@ -209,10 +212,10 @@ def self_floor(
     values.
     """
     total = samples.shape[0]
-    size = total // 2 if size is None else size
-    if not 1 <= size <= total // 2:
+    half = total // 2 if size is None else size
+    if not 1 <= half <= total // 2:
         raise ValueError(
-            f"size must be between 1 and half of the {total} samples, got {size}."
+            f"size must be between 1 and half of the {total} samples, got {half}."
         )
     rng = np.random.default_rng(seed)
     values = []
@@ -220,7 +223,7 @@ def self_floor(
         order = rng.permutation(total)
         values.append(
             np.asarray(
-                statistic(samples[order[:size]], samples[order[size : 2 * size]])
+                statistic(samples[order[:half]], samples[order[half : 2 * half]])
             )
         )
     stacked = np.stack(values)
@@ -264,7 +267,7 @@ def rotation_error(
     arcsine loses its derivative.
     """
     xp = _namespace(a, b)
-    ratio = frobenius(a, b) / (2 * 2**0.5)
+    ratio = xp.divide(frobenius(a, b), 2 * 2**0.5)
     ratio = xp.minimum(ratio, xp.full_like(ratio, 1 - 1e-5))
     return 2 * xp.arcsin(ratio) * (180 / np.pi)
 

@@ -1,0 +1,20 @@
+"""Where along a path the numbers went wrong."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Inexact, Int32
+
+
+def first_nonfinite(values: Inexact[Array, "..."], axis: int = 0) -> Int32[Array, ""]:
+    """The first index along an axis with a `nan` or infinity anywhere in it, or -1.
+
+    Return it from an objective, `loss, {"window": first_nonfinite(ys, axis=1)}`, and
+    `fit` reports the window in which a solution left the finite numbers.
+
+    **Arguments:**
+
+    - `values`: any array, for example states `(batch, windows, channels)`.
+    - `axis`: the axis of windows or times.
+    """
+    bad = ~jnp.isfinite(jnp.moveaxis(values, axis, 0))
+    bad = jnp.any(bad.reshape(bad.shape[0], -1), axis=1)
+    return jnp.where(jnp.any(bad), jnp.argmax(bad), -1).astype(jnp.int32)
