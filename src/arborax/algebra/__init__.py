@@ -7,9 +7,15 @@ from ._conversion import (
     primitive_conversion as primitive_conversion,
     tree_coordinates as tree_coordinates,
 )
+from ._drawing import draw as draw, to_text as to_text
 from ._grossman_larson import GrossmanLarson as GrossmanLarson
 from ._ito import Ito as Ito
 from ._munthe_kaas_wright import MuntheKaasWright as MuntheKaasWright
+from ._orders import (
+    to_iisignature as to_iisignature,
+    to_pysiglib as to_pysiglib,
+    to_roughpy as to_roughpy,
+)
 from ._shuffle import Shuffle as Shuffle
 from ._sparse import SparseMap as SparseMap
 from ._trees import (

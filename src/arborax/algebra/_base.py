@@ -65,6 +65,11 @@ class AbstractHopfAlgebra(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def primitive_size(self) -> int:
+        """Number of keys in `primitive_basis`, known without building it."""
+
+    @property
+    @abc.abstractmethod
     def primitive_basis(self) -> tuple[Any, ...]:
         """Keys of the basis of primitive elements, by weight."""
 
@@ -105,11 +110,6 @@ class AbstractHopfAlgebra(abc.ABC):
 
     # What follows from it.
 
-    @property
-    def primitive_size(self) -> int:
-        """Number of keys in `primitive_basis`."""
-        return len(self.primitive_weights)
-
     @ft.cached_property
     def index(self) -> dict[Any, int]:
         """Position of each key in `basis`."""
@@ -148,7 +148,7 @@ class AbstractHopfAlgebra(abc.ABC):
         return out
 
     def antipode(self, g):
-        """Antipode, the linear anti-automorphism; the inverse of a group-like `1 + g`."""
+        """Antipode, a linear anti-automorphism; the inverse if `1 + g` is group-like."""
         return self.antipode_map(self._check(g, "g"))
 
     def to_primitive(self, x):

@@ -30,7 +30,7 @@ def shuffles(left: tuple, right: tuple) -> tuple[tuple, ...]:
 
 
 def _times(left: Terms, right: Terms, planar: bool) -> Terms:
-    """Product of cuts of two neighbours: pruned parts multiply, trunks stand in order."""
+    """Cuts of two neighbours: pruned parts multiply, trunks stand in order."""
     out: Counter = Counter()
     for (pruned, trunk), a in left.items():
         for (pruned_, trunk_), b in right.items():
@@ -118,7 +118,7 @@ def _size(forest: Forest) -> int:
 
 
 def _insert(forest: Forest, groups: dict[int, list], position: int):
-    """Insert each group as leftmost branches of the vertex with that preorder number."""
+    """Insert each group as leftmost branches of the vertex of that preorder number."""
     trees = []
     for colour, children in forest:
         own = tuple(groups.get(position, ()))

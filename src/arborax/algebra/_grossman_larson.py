@@ -37,6 +37,10 @@ class GrossmanLarson(AbstractHopfAlgebra):
     """
 
     @property
+    def primitive_size(self) -> int:
+        return sum(count_nonplanar(self.dim, self.depth)[0])
+
+    @property
     def size(self) -> int:
         return sum(count_nonplanar(self.dim, self.depth)[1][1:])
 

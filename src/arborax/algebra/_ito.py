@@ -11,7 +11,7 @@ from ._cuts import shuffles
 from ._lyndon import lyndon_basis, LyndonBasis
 from ._sparse import ProductTable, SparseMap
 from ._word_tables import concatenation_table, reversal_map
-from ._words import count_words
+from ._words import count_lyndon_words, count_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,6 +30,11 @@ class Ito(AbstractHopfAlgebra):
     letters by weight, then lexicographically in that order. Primitive coordinates are
     coefficients of bracketed Lyndon words, as in `Shuffle`.
     """
+
+    @property
+    def primitive_size(self) -> int:
+        counts = [0, self.dim, self.dim * (self.dim + 1) // 2]
+        return sum(count_lyndon_words(counts, self.depth))
 
     @property
     def size(self) -> int:

@@ -12,6 +12,7 @@ from ._forests import forest_basis, ForestBasis
 from ._lyndon import lyndon_basis, LyndonBasis, triangular_inverse
 from ._sparse import ProductTable, SparseMap
 from ._trees import count_planar, Forest
+from ._words import count_lyndon_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +36,11 @@ class MuntheKaasWright(AbstractHopfAlgebra):
         H. Munthe-Kaas and W. Wright, On the Hopf algebraic structure of Lie group
         integrators, Foundations of Computational Mathematics 8 (2008).
     """
+
+    @property
+    def primitive_size(self) -> int:
+        trees = count_planar(self.dim, self.depth)[0]
+        return sum(count_lyndon_words(trees, self.depth))
 
     @property
     def size(self) -> int:

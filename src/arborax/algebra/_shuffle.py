@@ -11,6 +11,7 @@ from ._cuts import shuffles
 from ._lyndon import lyndon_basis, LyndonBasis
 from ._sparse import ProductTable, SparseMap
 from ._word_tables import concatenation_table, reversal_map
+from ._words import count_lyndon_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Shuffle(AbstractHopfAlgebra):
 
         C. Reutenauer, Free Lie Algebras, Oxford University Press, 1993, chapters 1, 5.
     """
+
+    @property
+    def primitive_size(self) -> int:
+        return sum(count_lyndon_words([0, self.dim], self.depth))
 
     @property
     def size(self) -> int:

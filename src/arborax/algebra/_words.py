@@ -28,6 +28,27 @@ def count_words(letter_counts: Sequence[int], depth: int) -> list[int]:
     return counts
 
 
+def count_lyndon_words(letter_counts: Sequence[int], depth: int) -> list[int]:
+    """Number of Lyndon words of each weight `0..depth`.
+
+    Möbius inversion of the generating function: the product over weights of
+    `(1 - x^n)^(-L_n)` equals `1 / (1 - A(x))`, `A` counting letters.
+    """
+    letters = [
+        letter_counts[k] if k < len(letter_counts) else 0 for k in range(depth + 1)
+    ]
+    words = count_words(letters, depth)
+    cycles = [
+        sum(k * letters[k] * words[n - k] for k in range(1, n + 1))
+        for n in range(depth + 1)
+    ]
+    counts = [0] * (depth + 1)
+    for n in range(1, depth + 1):
+        divisors = [k for k in range(1, n) if n % k == 0]
+        counts[n] = (cycles[n] - sum(k * counts[k] for k in divisors)) // n
+    return counts
+
+
 def weighted_words(letter_weights: Sequence[int], depth: int) -> tuple[Word, ...]:
     """All non-empty words of weight at most `depth`, by weight then lexicographically."""
     by_weight: list[list[Word]] = [[()]]
