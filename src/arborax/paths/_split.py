@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from ._checks import is_concrete
+from ._checks import as_floating, is_concrete
 
 
 class Cut(NamedTuple):
@@ -68,8 +68,8 @@ def cut(xp: ModuleType, ts: Any, knots: Any, max_points: int) -> Cut:
 
     first, lengths = window_lengths(xp, ts, knots)
     first, lengths_ = first[:, None], lengths[:, None]
-    point = xp.arange(max_points)[None, :]
-    opening = xp.arange(num_times, num_times + windows)[:, None]
+    point = xp.arange(max_points, dtype=left.dtype)[None, :]
+    opening = xp.arange(windows, dtype=left.dtype)[:, None] + num_times
     sample = xp.clip(first + point - 1, 0, num_times - 1)
     index = xp.where(point == 0, opening, sample)
     index = xp.where(point >= lengths_ - 1, opening + 1, index)
@@ -157,7 +157,7 @@ class KnotPlan:
         """`(windows, max_points)`, float64: time of each point."""
         return self.cut.times
 
-    def values(self, xs: Float[jax.Array, "..."]) -> Float[jax.Array, "..."]:
+    def values(self, xs: ArrayLike) -> Float[jax.Array, "..."]:
         """Cut the values.
 
         **Arguments:**
@@ -168,6 +168,7 @@ class KnotPlan:
 
         Array `(..., windows, max_points, channels)`.
         """
+        xs = as_floating("xs", xs)
         if xs.ndim < 2 or xs.shape[-2] != self.num_times:
             raise ValueError(
                 f"`xs` must have shape (..., {self.num_times}, channels) to be cut by "
@@ -181,7 +182,7 @@ class KnotPlan:
         ends = xs[..., self._start + self.stride : stop + 1 : self.stride, :]
         return jnp.concatenate([body, ends[..., None, :]], axis=-2)
 
-    def brackets(self, brackets: Float[jax.Array, "..."]) -> Float[jax.Array, "..."]:
+    def brackets(self, brackets: ArrayLike) -> Float[jax.Array, "..."]:
         """Cut increments of the quadratic covariation, in proportion to time.
 
         **Arguments:**
@@ -193,6 +194,7 @@ class KnotPlan:
         Array `(..., windows, max_points - 1, d, d)`, zero on padding. The sum over the
         steps of one sampled segment is that segment's bracket.
         """
+        brackets = as_floating("brackets", brackets)
         if brackets.ndim < 3 or brackets.shape[-3] != self.num_times - 1:
             raise ValueError(
                 f"`brackets` must have shape (..., {self.num_times - 1}, d, d) to be "

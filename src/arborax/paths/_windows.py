@@ -1,5 +1,8 @@
 """Windows of a sampled path: by number of points and by time."""
 
+from types import ModuleType
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -117,12 +120,6 @@ def windows_by_time(
         if brackets is not None:
             brackets = plan.brackets(brackets)
         return SampledPath(ts, plan.values(xs), brackets=brackets, check=False)
-    return _windows_traced(path, knots, max_points, stopped)
-
-
-def _windows_traced(
-    path: SampledPath, knots: ArrayLike, max_points: int | None, stopped: bool
-) -> SampledPath:
     cuts = as_floating("knots", knots)
     if cuts.ndim != 1 or cuts.shape[0] < 2:
         raise ValueError(
@@ -131,45 +128,62 @@ def _windows_traced(
         )
     if is_concrete(cuts):
         check_knots(np.asarray(cuts))
-    eps = max(float(jnp.finfo(a.dtype).eps) for a in (cuts, path.ts))
-    cuts = eqx.error_if(
-        cuts.astype(path.ts.dtype),
-        ~jnp.all(jnp.diff(cuts) > 0),
+    if max_points is None:
+        max_points = _fullest(path.ts, cuts)
+    return _windows_traced(path, cuts, max_points, stopped)
+
+
+def _place(xp: ModuleType, ts: Any, knots: Any) -> tuple[Any, Any]:
+    """Knots moved onto close samples, before and after stopping at the last time."""
+    eps = max(float(jnp.finfo(a.dtype).eps) for a in (knots, ts))
+    scale = xp.maximum(xp.abs(ts[0]), xp.abs(ts[-1]))
+    snapped = snap(xp, ts, knots.astype(ts.dtype), 8 * eps * scale)
+    return snapped, xp.minimum(snapped, ts[-1])
+
+
+def _fullest(ts: Array, knots: Array) -> int:
+    """Points of the fullest window over a batch of times that are known now."""
+    if not is_concrete(ts, knots):
+        raise ValueError(
+            "the times of the path or the knots are traced, so the number of points "
+            "per window is unknown: pass `max_points` (samples strictly inside the "
+            "fullest window, plus two)."
+        )
+    rows, cuts = np.asarray(ts).reshape(-1, ts.shape[-1]), np.asarray(knots)
+    lengths = [window_lengths(np, row, _place(np, row, cuts)[1])[1] for row in rows]
+    return int(np.max(lengths))
+
+
+@eqx.filter_jit
+def _windows_traced(
+    path: SampledPath, knots: Array, max_points: int, stopped: bool
+) -> SampledPath:
+    """The cut with indices computed at run time, one set for each row of times."""
+    knots = eqx.error_if(
+        knots,
+        ~jnp.all(jnp.diff(knots) > 0),
         "`knots` must be strictly increasing, so that every window has an extent.",
     )
-
-    def place(ts):
-        scale = jnp.maximum(jnp.abs(ts[0]), jnp.abs(ts[-1]))
-        inner = snap(jnp, ts, cuts, 8 * eps * scale)
-        outside = inner[0] < ts[0]
-        if not stopped:
-            outside = outside | (inner[-1] > ts[-1]) | jnp.any(jnp.diff(inner) <= 0)
-        return jnp.minimum(inner, ts[-1]), outside
-
     times = path.ts.reshape(-1, path.num_times)
-    inner, outside = jax.vmap(place)(times)
+    snapped, inner = jax.vmap(lambda t: _place(jnp, t, knots))(times)
+    outside = snapped[:, 0] < times[:, 0]
+    if not stopped:
+        touching = jnp.any(jnp.diff(snapped) <= 0, axis=-1)
+        outside = outside | touching | (snapped[:, -1] > times[:, -1])
     inner = eqx.error_if(
         inner,
         jnp.any(outside),
         "`knots` reach outside the sampled interval, or two of them lie within "
         "rounding of one sample. Clip the knots or extend the path.",
     )
-    lengths = jax.vmap(lambda t, k: window_lengths(jnp, t, k)[1])(times, inner)
-    if max_points is None:
-        if not is_concrete(lengths):
-            raise ValueError(
-                "the times of the path or the knots are traced, so the number of "
-                "points per window is unknown: pass `max_points` (samples strictly "
-                "inside the fullest window, plus two)."
-            )
-        max_points = int(jnp.max(lengths))
-    inner = eqx.error_if(
-        inner,
-        jnp.any(lengths > max_points),
+    plans = jax.vmap(lambda t, k: cut(jnp, t, k, max_points))(times, inner)
+    index = eqx.error_if(
+        plans.index,
+        jnp.any(plans.lengths > max_points),
         f"a window holds more points than `max_points={max_points}`. Increase it to "
         "the number of samples strictly inside the fullest window plus two.",
     )
-    plans = jax.vmap(lambda t, k: cut(jnp, t, k, max_points))(times, inner)
+    plans = plans._replace(index=index)
     if path.ts.ndim == 1:
         plan: Cut = jax.tree.map(lambda a: a[0], plans)
         xs, brackets = gather_values(plan, path.xs), path.brackets
