@@ -107,9 +107,15 @@ def all_fields(alg, fields, geometry, keys=None):
 def smooth_fields(d, geometry, seed=0, scale=0.5):
     """Non-polynomial fields with no symmetry to hide behind."""
     rng = np.random.default_rng(seed)
-    sizes = [int(np.prod(s)) for s in jtu.tree_leaves(
-        geometry.point_shape, is_leaf=lambda s: isinstance(s, tuple)
-        and all(isinstance(n, int) for n in s))]
+    sizes = [
+        int(np.prod(s))
+        for s in jtu.tree_leaves(
+            geometry.point_shape,
+            is_leaf=lambda s: (
+                isinstance(s, tuple) and all(isinstance(n, int) for n in s)
+            ),
+        )
+    ]
     size = sum(sizes)
     weight = rng.normal(size=(d, geometry.dim, size)) / np.sqrt(size)
     other = rng.normal(size=(d, geometry.dim, size)) / np.sqrt(size)

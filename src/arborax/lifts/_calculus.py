@@ -1,7 +1,7 @@
 r"""Nested directional derivatives, contracted with coefficients before they are taken.
 
-All recursions have one form. For coefficients $x$ of objects $a_1 a_2 \dots$, let $x_a$ be
-the coefficients of what follows the first letter $a$; then
+All recursions have one form. For coefficients $x$ of objects $a_1 a_2 \dots$, let $x_a$
+be the coefficients of what follows the first letter $a$; then
 
 $$G_x = \sum_i x_i V_i + \sum_a \nabla_{F(a)} G_{x_a} .$$
 
@@ -126,7 +126,9 @@ class FrameCalculus:
         top = jnp.concatenate([block.reshape(-1, self.dim) for block in blocks])
         return (*lower, top)
 
-    def _derive(self, g: Callable, y, directions) -> Float[Array, "directions trees dim"]:
+    def _derive(
+        self, g: Callable, y, directions
+    ) -> Float[Array, "directions trees dim"]:
         """Derivatives of a family of fields along each direction."""
         lift = jax.vmap(self.connect, in_axes=(None, None, 0))
 

@@ -14,8 +14,8 @@ class DrivingFields(eqx.Module):
 
     Three forms are understood.
 
-    - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once, shape
-      `(d, dim)`.
+    - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once,
+      shape `(d, dim)`.
     - A list or tuple of `d` callables, each returning `(dim,)`.
     - A callable as in the first form with a method `channel(i, y)` (or
       `channel(i, t, y)`) that returns row `i` alone, `i` being a traced integer. Window
@@ -75,9 +75,7 @@ def _takes_time(field: Callable) -> bool:
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     )
-    required = [
-        p for p in parameters if p.kind in positional and p.default is p.empty
-    ]
+    required = [p for p in parameters if p.kind in positional and p.default is p.empty]
     return len(required) == 2
 
 
@@ -115,8 +113,8 @@ def as_driving_fields(
         first = fields
     if not callable(first):
         raise TypeError(
-            "`fields` must be a callable, or a list of callables, one for each channel; "
-            f"got {type(first)}."
+            "`fields` must be a callable, or a list of callables, one for each "
+            f"channel; got {type(first)}."
         )
     if time_dependent is None:
         time_dependent = _takes_time(first)

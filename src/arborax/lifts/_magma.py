@@ -1,7 +1,7 @@
 r"""Planar trees as the free magma of covariant derivatives.
 
-The tree field $F([t_1 \dots t_k]_i) = \nabla^k V_i(F(t_1), \dots, F(t_k))$ is defined with
-total covariant derivatives, whose correction terms multiply with `k`. Written with
+The tree field $F([t_1 \dots t_k]_i) = \nabla^k V_i(F(t_1), \dots, F(t_k))$ is defined
+with total covariant derivatives, whose correction terms multiply with `k`. Written with
 $F(a \triangleright m) = \nabla_{F(a)} F(m)$ there are none. Both families have
 $\mathrm{Catalan}(n-1) d^n$ members of $n$ vertices, and since $a \triangleright$ grafts
 `a` on every vertex,
@@ -130,7 +130,7 @@ def _forests_to_magma(forests, scale, grading: Grading) -> dict:
 
 
 def _words_to_magma(alg: Shuffle | Ito) -> dict:
-    r"""Depth at most two: $i * j = ij + i \triangleright j$, pairs are trees already."""
+    r"""Depth at most two: $i * j = ij + i \triangleright j$; pairs are trees."""
     d = alg.dim
     words = [tuple(alg.letters[k] for k in word) for word in alg.words]
     if isinstance(alg, Shuffle):
@@ -164,8 +164,8 @@ def magma_maps(alg: AbstractHopfAlgebra, flat: bool) -> dict:
 
     **Returns:**
 
-    A dictionary `{(k1, .., km): SparseMap}`: forests of `m` trees of those weights, each
-    numbered as in `tree_grading`, row-major.
+    A dictionary `{(k1, .., km): SparseMap}`: forests of `m` trees of those weights,
+    each numbered as in `tree_grading`, row-major.
     """
     grading = tree_grading(alg.dim, alg.depth)
     if isinstance(alg, GrossmanLarson):

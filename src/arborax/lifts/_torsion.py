@@ -1,6 +1,6 @@
 r"""Forests of two or more trees: what torsion and curvature contribute.
 
-A forest acts on functions by $F(t_1 \dots t_m) \phi = \nabla^m \phi (F(t_1), .., F(t_m))$,
+A forest acts on functions by $F(t_1 .. t_m) \phi = \nabla^m \phi(F(t_1), .., F(t_m))$,
 which is tensorial: no further derivative of the driving fields is needed, only the
 geometry is differentiated. A primitive element is a Lie polynomial in its trees, so
 second-order parts cancel; pairs give $-T(F(t_1), F(t_2))/2$ with the torsion

@@ -122,22 +122,22 @@ def lift(
 ) -> WindowField:
     r"""Lift driving fields to the window field of a log-signature.
 
-    $F$ maps products to compositions of operators, $F(a * b) = F(a) F(b)$, and primitive
-    elements to vector fields:
+    $F$ maps products to compositions of operators, $F(a * b) = F(a) F(b)$, and
+    primitive elements to vector fields:
 
     - `Shuffle`: Jacobi brackets of the $V_i$;
     - `Ito`: Jacobi brackets of $V_i$ and $V_{(ij)} = (\nabla_{V_i} V_j + \nabla_{V_j}
       V_i)/2$;
-    - `MuntheKaasWright`: $F([t_1 .. t_k]_i) = \nabla^k V_i(F(t_1), .., F(t_k))$ with total
-      covariant derivatives, and Jacobi brackets of these for words over trees, for any
-      connection;
+    - `MuntheKaasWright`: $F([t_1 .. t_k]_i) = \nabla^k V_i(F(t_1), .., F(t_k))$ with
+      total covariant derivatives, and Jacobi brackets of these for words over trees,
+      for any connection;
     - `GrossmanLarson`: elementary differentials $D^k V_i[F(t_1), .., F(t_k)]$ over the
       symmetry factor; Euclidean space only.
 
     No bracket is formed. Coefficients are contracted before derivatives are taken, so a
     call costs, with $m = \min(d, dim)$, $m$ directional derivatives of the fields at
-    depth 2 for every algebra, and of the order of $m^{N-1}$ nested ones of order $N - 1$
-    at depth $N$; the number of primitives does not enter.
+    depth 2 for every algebra, and of the order of $m^{N-1}$ nested ones of order $N -
+    1$ at depth $N$; the number of primitives does not enter.
 
     A control without brackets makes any of these lifts give the Stratonovich solution;
     the Itô solution (with respect to the connection of the geometry) comes from the

@@ -16,7 +16,7 @@ def alphabet(alg: Shuffle | Ito) -> Grading:
 
 @ft.cache
 def word_maps(alg: Shuffle | Ito) -> tuple[SparseMap, ...]:
-    """Primitive coordinates to coefficients of words, one sparse map for each weight."""
+    """Primitive coordinates to coefficients of words, one map for each weight."""
     grading = alphabet(alg)
     weights = alg.letter_weights
     rank = np.concatenate(

@@ -1,6 +1,12 @@
 """One-step schemes on manifolds, the log-ODE solve, adjoints, the Diffrax bridge."""
 
+from ._adaptive import (
+    dyadic_control as dyadic_control,
+    DyadicControl as DyadicControl,
+    solve_adaptive as solve_adaptive,
+)
 from ._base import AbstractSolver as AbstractSolver
+from ._bridge import LogODE as LogODE, RoughTerm as RoughTerm
 from ._low_storage import (
     CF4 as CF4,
     CFEES25 as CFEES25,

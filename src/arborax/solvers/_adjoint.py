@@ -83,7 +83,9 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots
         grad_y = _add(grad_y, saved)
         grads = (grad_field, grad_y, jnp.zeros_like(row[0]))
         steps = jnp.arange(substeps, dtype=lams.dtype) * h
-        (y, grads, _), _ = lax.scan(substep, (y, grads, tuple(row)), steps, reverse=True)
+        (y, grads, _), _ = lax.scan(
+            substep, (y, grads, tuple(row)), steps, reverse=True
+        )
         grad_field, grad_y, grad_lam = grads
         return (y, grad_field, grad_y), grad_lam
 

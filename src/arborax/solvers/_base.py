@@ -62,9 +62,9 @@ class AbstractSolver(eqx.Module):
         """Refuse a geometry the scheme cannot move on."""
         if self.euclidean and not is_flat(geometry):
             raise ValueError(
-                f"{type(self).__name__} adds increments and would leave {geometry}. Use "
-                "a scheme that moves with the group action, such as `CFEES25`, `CF4` or "
-                "`RKMK`."
+                f"{type(self).__name__} adds increments and would leave {geometry}. "
+                "Use a scheme that moves with the group action, such as `CFEES25`, "
+                "`CF4` or `RKMK`."
             )
 
 

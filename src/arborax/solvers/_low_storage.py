@@ -16,8 +16,8 @@ from ._base import AbstractSolver, add, combination, scale, subtract
 def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
     """`D <- A_l D + h f(y)`, `y <- exp(B_l D) . y`, one stage after another.
 
-    Stages are a scan, so the field is traced once. **Returns:** the new state, the states
-    before each stage and the generators `h f` of each stage, stacked.
+    Stages are a scan, so the field is traced once. **Returns:** the new state, the
+    states before each stage and the generators `h f` of each stage, stacked.
     """
     dtype = jtu.tree_leaves(y)[0].dtype
     table = [jnp.asarray(row, dtype) for row in tableau]
@@ -71,8 +71,8 @@ class CFEES25(AbstractSolver):
     Order 2; stepping forward and back returns to the start up to order 5. Three
     fields, three exponentials, two registers:
     $D_l = A_l D_{l-1} + h f(y)$, $y \leftarrow \exp(B_l D_l) \cdot y$ with
-    $A = (0, -7/15, -35/32)$ and $B = (1/3, 15/16, 2/5)$. The embedded estimate has order
-    1: it replaces the last exponential by one with weights $(5/48, 1/16, 0)$.
+    $A = (0, -7/15, -35/32)$ and $B = (1/3, 15/16, 2/5)$. The embedded estimate has
+    order 1: it replaces the last exponential by one with weights $(5/48, 1/16, 0)$.
 
     ??? cite "Reference"
 

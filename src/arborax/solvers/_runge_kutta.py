@@ -56,7 +56,7 @@ def _as_tableau(scheme, order: int | None) -> Tableau:
 
 
 def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
-    """`k_i = evaluate(s + c_i h, sum_j a_ij k_j)`, stacked; one trace for all stages."""
+    """`k_i = evaluate(s + c_i h, sum_j a_ij k_j)`, stacked; traced once."""
     dtype = jtu.tree_leaves(y)[0].dtype
     shape = jax.eval_shape(evaluate, s, None)
     count = len(tableau.b)
@@ -65,8 +65,8 @@ def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
     def stage(ks, row):
         i, a, c = row
         k = scale(h, evaluate(s + c * h, combination(a, ks)))
-        put = lambda buffer, x: lax.dynamic_update_index_in_dim(buffer, x, i, 0)  # noqa: E731
-        return jtu.tree_map(put, ks, k), None
+        put = lambda buffer, x: lax.dynamic_update_index_in_dim(buffer, x, i, 0)  #
+        noqa: E731 return jtu.tree_map(put, ks, k), None
 
     rows = (
         jnp.arange(count),
@@ -78,7 +78,8 @@ def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
 
 class RKMK(AbstractSolver):
     r"""Runge-Kutta-Munthe-Kaas schemes: an explicit Runge-Kutta scheme for
-    $\dot\Theta = \mathrm{dexp}^{-1}_\Theta \xi(\exp(\Theta) \cdot y_0)$, $\Theta(0) = 0$.
+    $\dot\Theta = \mathrm{dexp}^{-1}_\Theta \xi(\exp(\Theta) \cdot y_0)$, $\Theta(0) =
+    0$.
 
     The series of $\mathrm{dexp}^{-1}$ is cut where the order of the scheme is kept; one
     exponential a stage, and commutators from order 3 on. Order of the tableau.

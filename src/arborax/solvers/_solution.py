@@ -11,12 +11,12 @@ class RESULTS(eqx.Enumeration):
 
     successful = ""
     nonfinite = (
-        "A state became NaN or infinite during the solve. Use more windows or substeps, "
-        "or bound the driving fields."
+        "A state became NaN or infinite during the solve. Use more windows or "
+        "substeps, or bound the driving fields."
     )
     off_manifold = (
-        "The initial state is not on the manifold. Project it first: no solver projects "
-        "for you."
+        "The initial state is not on the manifold. Project it first: no solver "
+        "projects for you."
     )
     left_manifold = (
         "The solution left the manifold by more than the tolerance. Use float64, or "

@@ -64,9 +64,9 @@ def check_calculus(calculus: str, geometry: AbstractGeometry) -> None:
         )
     if calculus == "ito" and getattr(geometry, "connection", None) is None:
         raise ValueError(
-            f"the control carries Itô brackets, but {geometry} has no connection to give "
-            "an Itô equation its meaning. Choose a connection, or build the control "
-            "without brackets (Stratonovich)."
+            f"the control carries Itô brackets, but {geometry} has no connection to "
+            "give an Itô equation its meaning. Choose a connection, or build the "
+            "control without brackets (Stratonovich)."
         )
 
 
@@ -125,7 +125,7 @@ def _interpolate(
     def one(k, t):
         y, t0, t1 = state(k), knots[k], knots[k + 1]
         if interpolation == "log-ode":
-            lam = control.log_signature(t0, t).astype(knots.dtype)
+            lam = control.log_signature(t0, t, window=k).astype(knots.dtype)
             return step_window(field, solver, substeps, y, lam, t0, t)
         z, theta = state(k + 1), (t - t0) / (t1 - t0)
         if interpolation == "geodesic":
@@ -155,9 +155,9 @@ def solve(
     $L = \sum_p \lambda^p F(p)$ of the log-signature $\lambda$ of the driver
     ([`arborax.lift`][]). One `lax.scan` runs over the windows. Batch with `jax.vmap`.
 
-    A control made with brackets gives the Itô solution with respect to the connection of
-    the geometry; one made without gives the Stratonovich solution, in the tree algebras
-    as well (`control.calculus` says which).
+    A control made with brackets gives the Itô solution with respect to the connection
+    of the geometry; one made without gives the Stratonovich solution, in the tree
+    algebras as well (`control.calculus` says which).
 
     **Arguments:**
 
@@ -171,10 +171,10 @@ def solve(
     - `substeps`: number of steps of the scheme in each window.
     - `ts`: times at which to return states, in any order, within the knots. By default
         states are returned at the knots.
-    - `interpolation`: how states at `ts` are found from that at the start of their window:
-        `"log-ode"` solves the window anew with the log-signature up to the time asked
-        for, so that the output is as rough as it should be; `"geodesic"` is cheaper, and
-        smooth between knots; `"linear"` is for flat spaces.
+    - `interpolation`: how states at `ts` are found from that at the start of their
+        window: `"log-ode"` solves the window anew with the log-signature up to the time
+        asked for, so that the output is as rough as it should be; `"geodesic"` is
+        cheaper, and smooth between knots; `"linear"` is for flat spaces.
     - `save`: `"knots"` or `"final"` (the last state only).
     - `adjoint`: `"checkpointed"` stores one state a window and recomputes the rest;
         `"reversible"` (CF-EES schemes) stores the last state only and steps back, with
@@ -197,8 +197,8 @@ def solve(
     knots = jnp.asarray(control.knots).astype(dtype)
     if lams.ndim != 2:
         raise ValueError(
-            f"`solve` takes one control, with log-signatures (windows, primitives); got "
-            f"{lams.shape}. Use `jax.vmap` over a batch of controls."
+            f"`solve` takes one control, with log-signatures (windows, primitives); "
+            f"got {lams.shape}. Use `jax.vmap` over a batch of controls."
         )
     keep = save == "knots"
     if adjoint == "reversible":

@@ -1,0 +1,226 @@
+"""Windows and depths chosen on the fly, from cached dyadic log-signatures."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+import numpy as np
+from jaxtyping import Array, Float, PyTree
+
+from ..algebra import AbstractHopfAlgebra
+from ..geometry import AbstractGeometry
+from ..lifts import check_lift, lift
+from ..paths import SampledPath
+from ..signatures import combine, rough_path
+from ._base import AbstractSolver
+from ._low_storage import CF4
+from ._solution import RESULTS, Solution
+from ._solve import check_calculus
+from ._window import step_window
+
+
+class DyadicControl(eqx.Module):
+    """Log-signatures of a path over all dyadic intervals of its time span.
+
+    Level `l` has `2**l` intervals of equal length; coarser levels are joined from the
+    finest by Chen's relation. Made by [`arborax.dyadic_control`][], once a path.
+    """
+
+    alg: AbstractHopfAlgebra = eqx.field(static=True)
+    calculus: str = eqx.field(static=True)
+    knots: Float[Array, " finest"]
+    levels: tuple[Float[Array, "intervals primitives"], ...]
+
+
+def dyadic_control(
+    ts,
+    xs,
+    alg: AbstractHopfAlgebra,
+    brackets: Any = None,
+    *,
+    levels: int | None = None,
+) -> DyadicControl:
+    """Cache the log-signatures of all dyadic intervals.
+
+    **Arguments:**
+
+    - `ts`, `xs`, `brackets`: as in [`arborax.rough_path`][].
+    - `alg`: the algebra, of the greatest depth that may be used.
+    - `levels`: the finest level; by default one interval for each step, or fewer.
+
+    **Returns:**
+
+    A `DyadicControl`, `2**(levels + 1) - 1` log-signatures.
+    """
+    path = xs if isinstance(xs, SampledPath) else SampledPath(ts, xs)
+    if levels is None:
+        levels = max(0, int(math.log2(max(path.num_times - 1, 1))))
+    if levels < 0:
+        raise ValueError(f"`levels` must not be negative, got {levels}.")
+    filled = path.filled().ts
+    grid = np.asarray(filled[0]) + np.linspace(0.0, 1.0, 2**levels + 1) * np.asarray(
+        filled[-1] - filled[0]
+    )
+    grid[-1] = np.asarray(filled[-1])
+    control = rough_path(None, path, alg, knots=grid, brackets=brackets)
+    group = alg.exp(alg.from_primitive(control.log_signatures))
+    out = [control.log_signatures]
+    for _ in range(levels):
+        group = combine(alg, group[0::2], group[1::2])
+        out.append(alg.to_primitive(alg.log(group)))
+    return DyadicControl(alg, control.calculus, control.knots, tuple(out[::-1]))
+
+
+def _stepper(fields, alg, geometry, solver, substeps, depth):
+    """A jitted step of one window at the given depth, coarse and fine in time."""
+    lower = type(alg)(alg.dim, depth)
+    field = lift(fields, lower, geometry)
+    size = lower.primitive_size
+
+    @jax.jit
+    def step(y, lam, t0, t1):
+        coarse = step_window(field, solver, substeps, y, lam[:size], t0, t1)
+        fine = step_window(field, solver, 2 * substeps, y, lam[:size], t0, t1)
+        return coarse, fine
+
+    return field, step
+
+
+def _distance(x: PyTree[Array], y: PyTree[Array]) -> float:
+    gaps = jtu.tree_map(
+        lambda a, b: np.max(np.abs(np.asarray(a) - np.asarray(b))), x, y
+    )
+    return float(max(jtu.tree_leaves(gaps)))
+
+
+def _size(y: PyTree[Array]) -> float:
+    return float(max(np.max(np.abs(np.asarray(leaf))) for leaf in jtu.tree_leaves(y)))
+
+
+def solve_adaptive(
+    fields: Callable | Sequence[Callable],
+    y0: PyTree[Array],
+    control: DyadicControl,
+    *,
+    geometry: AbstractGeometry,
+    rtol: float = 1e-3,
+    atol: float = 1e-4,
+    solver: AbstractSolver = CF4(),
+    substeps: int = 1,
+    max_windows: int = 4096,
+    throw: bool = True,
+) -> Solution:
+    r"""The log-ODE method with windows and depths chosen for a tolerance.
+
+    Starting from the whole interval, a dyadic window is tried at depth 1, 2, ... up to
+    that of the algebra. Truncating a log-signature is free, so the difference of the
+    states at depths $m$ and $m + 1$ is an embedded estimate of what depth $m$ leaves
+    out; the difference between `substeps` and twice as many estimates the error in
+    time. If their sum is below (tolerance) x (share of the time span), the state of the
+    higher depth is kept, else the depth is raised, and at the last depth the window is
+    halved. So local errors add up to about the tolerance, with no account of how the
+    equation amplifies them.
+
+    The loop runs on the host, so it cannot be jitted or differentiated: it is
+    for inference and for preparing data, for instance to choose the knots of a training
+    set.
+
+    **Arguments:**
+
+    - `fields`, `y0`, `geometry`: as in [`arborax.solve`][].
+    - `control`: from [`arborax.dyadic_control`][].
+    - `rtol`, `atol`: relative and absolute tolerance.
+    - `solver`, `substeps`: the scheme inside a window.
+    - `max_windows`: give up after so many accepted windows.
+    - `throw`: whether to raise on failure; otherwise see `result`.
+
+    **Returns:**
+
+    A [`arborax.Solution`][] at the knots chosen. Its `stats` hold `num_windows`,
+    `num_rejected`, `num_forced` (windows of the finest level accepted above tolerance),
+    `depths` and `errors`, one entry for each window.
+    """
+    if not isinstance(control, DyadicControl):
+        raise TypeError(
+            f"`control` must come from `dyadic_control`, got {type(control)}."
+        )
+    if any(isinstance(x, jax.core.Tracer) for x in jtu.tree_leaves((y0, control))):
+        raise ValueError(
+            "`solve_adaptive` runs on the host and cannot be jitted, vmapped or "
+            "differentiated. Use it to choose knots, then call `solve`."
+        )
+    check_calculus(control.calculus, geometry)
+    solver.check(geometry)
+    if not (rtol >= 0 and atol >= 0 and rtol + atol > 0):
+        raise ValueError(f"tolerances must be positive, got {rtol=}, {atol=}.")
+    y0 = jtu.tree_map(jnp.asarray, y0)
+    depth = control.alg.depth
+    steppers = [
+        _stepper(fields, control.alg, geometry, solver, substeps, m)
+        for m in range(1, depth + 1)
+    ]
+    check_lift(steppers[0][0], y0)
+    dtype = jtu.tree_leaves(y0)[0].dtype
+    levels = [np.asarray(level, dtype) for level in control.levels]
+    grid = np.asarray(control.knots, dtype)
+    finest = len(levels) - 1
+    cells = 2**finest
+
+    y, start, level = y0, 0, 0
+    ts, ys, depths, errors = [grid[0]], [y0], [], []
+    rejected = forced = 0
+    finite = True
+    while start < cells and len(depths) < max_windows and finite:
+        while start % (cells >> level):
+            level += 1
+        width = cells >> level
+        lam = levels[level][start // width]
+        t0, t1 = grid[start], grid[start + width]
+        allowed = (atol + rtol * _size(y)) * width / cells
+        before = None
+        for m, (_, step) in enumerate(steppers, start=1):
+            coarse, fine = step(y, lam, t0, t1)
+            missing = 0.0 if before is None else _distance(before, fine)
+            error = missing + _distance(coarse, fine)
+            if (before is not None or depth == 1) and error <= allowed:
+                break
+            before = fine
+        good = error <= allowed
+        if not good and level < finest:
+            rejected += 1
+            level += 1
+            continue
+        forced += not good
+        y, start = fine, start + width
+        finite = math.isfinite(_size(y))
+        ts.append(t1)
+        ys.append(y)
+        depths.append(m)
+        errors.append(error)
+        level = max(level - 1, 0)
+
+    if not bool(geometry.belongs(y0)):
+        result = RESULTS.off_manifold
+    elif not finite:
+        result = RESULTS.nonfinite
+    elif start < cells:
+        result = RESULTS.max_steps_reached
+    elif not bool(geometry.belongs(y)):
+        result = RESULTS.left_manifold
+    else:
+        result = RESULTS.successful
+    stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *ys)
+    if throw:
+        stacked = result.error_if(stacked, result != RESULTS.successful)
+    stats = {
+        "num_windows": len(depths),
+        "num_rejected": rejected,
+        "num_forced": forced,
+        "depths": np.array(depths),
+        "errors": np.array(errors),
+    }
+    return Solution(jnp.asarray(np.array(ts)), stacked, result, stats)

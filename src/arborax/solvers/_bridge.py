@@ -1,0 +1,170 @@
+"""The same equations inside `diffrax.diffeqsolve`, through public names only."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import diffrax
+import equinox as eqx
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, PyTree
+
+from ..geometry import AbstractGeometry
+from ..lifts import lift, lifted_fields, WindowField
+from ..signatures import RoughPath
+from ._base import AbstractSolver
+from ._low_storage import CFEES25
+from ._runge_kutta import EuclideanRK
+from ._solve import check_calculus
+from ._window import window_field
+
+
+class RoughTerm(diffrax.AbstractTerm):
+    r"""The term $\sum_i V_i(Y)\, dX^i$ of a rough differential equation, for Diffrax.
+
+    Over a step the control is the log-signature of the driver, and the vector field the
+    lifted fields of all primitives. Use it with [`arborax.LogODE`][] on any geometry,
+    or in flat space with an explicit Diffrax solver as it is.
+
+    Steps must not cross a knot (the log-signature of a step is taken inside one
+    window): step to the knots with `diffrax.StepTo(control.knots)`, or clip with
+    `diffrax.ClipStepSizeController(controller, step_ts=control.knots)`. A step across
+    a knot is an error.
+
+    **Arguments:**
+
+    - `fields`: as in [`arborax.solve`][].
+    - `control`: from [`arborax.rough_path`][].
+    - `geometry`: where the state lives.
+    """
+
+    field: WindowField
+    control: RoughPath
+
+    def __init__(
+        self,
+        fields: Callable | Sequence[Callable],
+        control: RoughPath,
+        geometry: AbstractGeometry,
+    ):
+        check_calculus(control.calculus, geometry)
+        self.field = lift(fields, control.alg, geometry)
+        self.control = control
+
+    @property
+    def geometry(self) -> AbstractGeometry:
+        """Where the state lives."""
+        return self.field.geometry
+
+    def vf(self, t, y, args) -> PyTree[Array]:
+        """Ambient fields of all primitives; prefer `vf_prod`."""
+        del args
+        field = self.field
+        evaluate = lifted_fields(field.fields, field.alg, field.geometry)
+        rows = evaluate(t, y) if field.time_dependent else evaluate(y)
+        return eqx.filter_vmap(field.geometry.frame, in_axes=(None, 0))(y, rows)
+
+    def contr(self, t0, t1, **kwargs) -> Array:
+        """Log-signature over the step."""
+        del kwargs
+        control = self.control
+        window = control.window(t0)
+        stop = control.knots[window + 1]
+        slack = 1e-5 * (stop - control.knots[window])
+        t1 = eqx.error_if(
+            jnp.asarray(t1, control.knots.dtype),
+            jnp.asarray(t1, stop.dtype) > stop + slack,
+            "A step crosses a knot of the control. Use `diffrax.StepTo(control.knots)` "
+            "or `diffrax.ClipStepSizeController(.., step_ts=control.knots)`.",
+        )
+        return control.log_signature(t0, jnp.minimum(t1, stop), window=window)
+
+    def prod(self, vf: PyTree[Array], control: Array) -> PyTree[Array]:
+        """Contract fields and log-signature."""
+        return jtu.tree_map(lambda rows: jnp.tensordot(control, rows, axes=1), vf)
+
+    def vf_prod(self, t, y, args, control: Array) -> PyTree[Array]:
+        """The window field as an ambient vector, contracted before differentiating."""
+        del args
+        u = self.field.evaluate(t, y, self.field.coefficients(control))
+        return self.geometry.frame(y, u)
+
+    def is_vf_expensive(self, t0, t1, y, args) -> bool:
+        return True
+
+
+class GeodesicInterpolation(diffrax.AbstractLocalInterpolation):
+    """Between two states of a step, the geodesic of the geometry."""
+
+    t0: Any
+    t1: Any
+    y0: Any
+    y1: Any
+    geometry: AbstractGeometry
+
+    def evaluate(self, t0, t1=None, left: bool = True) -> PyTree[Array]:
+        del left
+        if t1 is not None:
+            start, stop = self.evaluate(t0), self.evaluate(t1)
+            return jtu.tree_map(jnp.subtract, stop, start)
+        span = self.t1 - self.t0
+        safe = jnp.where(span == 0, jnp.ones_like(span), span)
+        theta = jnp.where(span == 0, jnp.zeros_like(span), (t0 - self.t0) / safe)
+        u = self.geometry.log(self.y0, self.y1)
+        return self.geometry.exp(self.y0, theta.astype(u.dtype) * u)
+
+
+class LogODE(diffrax.AbstractAdaptiveSolver):
+    """The log-ODE method as a Diffrax solver, for [`arborax.RoughTerm`][].
+
+    One Diffrax step is one step of `base` along the window field of the log-signature
+    over that step. With a fixed step at the knots the result is that of
+    [`arborax.solve`][]. Adaptive controllers need a base with an embedded estimate:
+    `CFEES25`, `RKMK` or a Diffrax Runge-Kutta solver. Between steps (`SaveAt(ts=..)`)
+    the state follows a geodesic; add the times to the controller's `step_ts` for exact
+    ones.
+
+    **Arguments:**
+
+    - `base`: an arborax scheme, or in flat space an explicit Diffrax Runge-Kutta
+      solver.
+    """
+
+    base: AbstractSolver
+
+    term_structure: ClassVar = RoughTerm
+    interpolation_cls: ClassVar[Callable] = GeodesicInterpolation
+
+    def __init__(self, base: AbstractSolver | diffrax.AbstractSolver | None = None):
+        if base is None:
+            base = CFEES25()
+        self.base = base if isinstance(base, AbstractSolver) else EuclideanRK(base)
+
+    def order(self, terms) -> int:
+        return self.base.order
+
+    def init(self, terms: RoughTerm, t0, t1, y0, args) -> None:
+        self.base.check(terms.geometry)
+        terms.geometry.check_shape(y0)
+
+    def step(self, terms: RoughTerm, t0, t1, y0, args, solver_state, made_jump):
+        del solver_state, made_jump
+        dtype = jtu.tree_leaves(y0)[0].dtype
+        lam = terms.contr(t0, t1).astype(dtype)
+        t0, t1 = jnp.asarray(t0, dtype), jnp.asarray(t1, dtype)
+        f = window_field(terms.field, lam, t0, t1)
+        zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
+        y1, error = self.base.step_with_error(f, terms.geometry, zero, y0, one)
+        if error is not None:
+            error = jtu.tree_map(jnp.abs, error)
+        dense = {"y0": y0, "y1": y1, "geometry": terms.geometry}
+        return y1, error, dense, None, diffrax.RESULTS.successful
+
+    def func(self, terms: RoughTerm, t0, y0, args) -> PyTree[Array]:
+        """The window field at the start of the window of `t0`, per unit time."""
+        control = terms.control
+        window = control.window(t0)
+        span = control.knots[window + 1] - control.knots[window]
+        lam = control.log_signatures[window] / span.astype(control.log_signatures.dtype)
+        lam = lam.astype(jtu.tree_leaves(y0)[0].dtype)
+        return terms.vf_prod(t0, y0, args, lam)
