@@ -1,5 +1,6 @@
 """Explicit Runge-Kutta schemes in the Lie algebra, from any Butcher tableau."""
 
+import functools as ft
 from collections.abc import Callable
 
 import diffrax
@@ -65,8 +66,8 @@ def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
     def stage(ks, row):
         i, a, c = row
         k = scale(h, evaluate(s + c * h, combination(a, ks)))
-        put = lambda buffer, x: lax.dynamic_update_index_in_dim(buffer, x, i, 0)  #
-        noqa: E731 return jtu.tree_map(put, ks, k), None
+        put = ft.partial(lax.dynamic_update_index_in_dim, index=i, axis=0)
+        return jtu.tree_map(put, ks, k), None
 
     rows = (
         jnp.arange(count),
