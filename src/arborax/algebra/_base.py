@@ -148,7 +148,7 @@ class AbstractHopfAlgebra(abc.ABC):
         return out
 
     def antipode(self, g):
-        """Antipode, a linear anti-automorphism; the inverse if `1 + g` is group-like."""
+        """Antipode, an anti-automorphism; the inverse if `1 + g` is group-like."""
         return self.antipode_map(self._check(g, "g"))
 
     def to_primitive(self, x):

@@ -8,11 +8,14 @@ from ._sparse import SparseMap
 from ._words import bracket_expansion, lyndon_words, weighted_words, Word
 
 
+def _weigh(words: tuple[Word, ...], letter_weights: tuple[int, ...]) -> np.ndarray:
+    return np.array([sum(letter_weights[k] for k in word) for word in words])
+
+
 class LyndonBasis:
     """Words and bracketed Lyndon words over an alphabet with weights.
 
-    `letter_weights` must be increasing letters first by weight only for the order of
-    the basis to be by weight, then lexicographic; nothing else depends on it.
+    Both are ordered by weight, then lexicographically in the order of the letters.
     """
 
     def __init__(self, letter_weights: tuple[int, ...], depth: int):
@@ -20,9 +23,8 @@ class LyndonBasis:
         self.word_index = {word: k for k, word in enumerate(self.words)}
         self.factors = lyndon_words(letter_weights, depth)
         self.lyndon: tuple[Word, ...] = tuple(self.factors)
-        weigh = lambda word: sum(letter_weights[letter] for letter in word)
-        self.word_weights = np.array([weigh(word) for word in self.words])
-        self.lyndon_weights = np.array([weigh(word) for word in self.lyndon])
+        self.word_weights = _weigh(self.words, letter_weights)
+        self.lyndon_weights = _weigh(self.lyndon, letter_weights)
 
     @ft.cached_property
     def expansion(self) -> SparseMap:

@@ -115,9 +115,7 @@ def to_roughpy(alg: Shuffle) -> SparseMap:
     for column, terms in enumerate(expansions):
         for word, value in terms.items():
             embed[alg.index[word], column] = value
-    ours = (
-        alg.primitive_maps[0].todense() @ embed
-    )  # Hall -> Lyndon, integer, invertible
-    inverse = np.rint(np.linalg.inv(ours))
+    # Hall to Lyndon brackets: integer, with integer inverse.
+    inverse = np.rint(np.linalg.inv(alg.primitive_maps[0].todense() @ embed))
     row, column = np.nonzero(inverse)
     return SparseMap(row, column, inverse[row, column], inverse.shape)

@@ -77,8 +77,16 @@ def recolour(key: tuple, new: tuple) -> tuple:
     return tuple(trees)
 
 
+def _descending(tree: Tree) -> tuple[int, ...]:
+    return tuple(-level for level in level_sequence(tree))
+
+
 def _shape_order(tree: Tree) -> tuple:
-    return (weight(tree), tuple(-level for level in level_sequence(tree)))
+    return (weight(tree), _descending(tree))
+
+
+def _forest_order(forest: Forest) -> tuple:
+    return (len(forest), tuple(_shape_order(tree) for tree in forest))
 
 
 def arrange(key: tuple) -> tuple:
@@ -90,8 +98,7 @@ def arrange(key: tuple) -> tuple:
     if is_tree(key):
         return (key[0], arrange(key[1]))
     trees = [arrange(tree) for tree in key]
-    key_ = lambda t: (tuple(-level for level in level_sequence(t)), colours(t))
-    return tuple(sorted(trees, key=key_))
+    return tuple(sorted(trees, key=lambda tree: (_descending(tree), colours(tree))))
 
 
 @ft.cache
@@ -129,8 +136,7 @@ def forest_shapes(n: int, planar: bool) -> tuple[Forest, ...]:
     forests = list(build(n, None))
     if not planar:
         forests = [arrange(forest) for forest in forests]
-    order = lambda f: (len(f), tuple(_shape_order(tree) for tree in f))
-    return tuple(sorted(forests, key=order))
+    return tuple(sorted(forests, key=_forest_order))
 
 
 def count_nonplanar(dim: int, depth: int) -> tuple[list[int], list[int]]:

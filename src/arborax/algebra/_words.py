@@ -50,7 +50,7 @@ def count_lyndon_words(letter_counts: Sequence[int], depth: int) -> list[int]:
 
 
 def weighted_words(letter_weights: Sequence[int], depth: int) -> tuple[Word, ...]:
-    """All non-empty words of weight at most `depth`, by weight then lexicographically."""
+    """All words of weight `1..depth`, by weight, then lexicographically."""
     by_weight: list[list[Word]] = [[()]]
     for weight in range(1, depth + 1):
         level = [
