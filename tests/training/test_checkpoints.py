@@ -144,7 +144,7 @@ def test_killed_again_and_again(tmp_path):
     rng = random.Random(0)
     reached = []
     for _ in range(3):
-        process = start(tmp_path / "run", tmp_path / "run.abx", "0.002")
+        process = start(tmp_path / "run", tmp_path / "run.abx", "0.01")
         assert process.stdout is not None
         process.stdout.readline()  # training has begun
         time.sleep(rng.uniform(0.02, 0.4))

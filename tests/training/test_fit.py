@@ -236,7 +236,8 @@ def test_non_finite_keeps_the_last_good_weights(where, tmp_path):
     good = record[3] if where == "loss" else record[4]
     assert leaves_equal(result.model, good)
     assert len(result.history.loss) == 5
-    assert read_log(log, "stop")[0]["stop"] == "non-finite"
+    (stop,) = read_log(log, "stop")
+    assert stop["stop"] == "non-finite" and stop["failure"]["aux"]["window"] == [1, 7]
     newest = sorted((tmp_path / "run").glob("checkpoint-*"))[-1]
     assert newest.name == "checkpoint-000000004.abx"
 

@@ -321,6 +321,8 @@ class Run:
         )
         record = {"stop": stop, "message": result.message}
         record |= {"timings": dataclasses.asdict(timings)}
+        if self.failure is not None:
+            record["failure"] = plain(self.failure)
         self.emit("stop", record)
         return result
 

@@ -209,19 +209,19 @@ def _build(like: Any, registry: Any, meta: dict, source: str) -> Any:
 
 
 def _check_structure(saved: dict, ours: dict, source: str) -> None:
-    for path in sorted(saved.keys() | ours.keys()):
-        a, b = saved.get(path), ours.get(path)
-        if a != b:
-            at = path or "the root"
-            names = sorted((a or {}).keys() | (b or {}).keys())
-            parts = [
-                f"{n}: file {(a or {}).get(n)}, model {(b or {}).get(n)}"
-                for n in names
-                if (a or {}).get(n) != (b or {}).get(n)
-            ]
+    check_names(ours, saved, source)
+    for path, record in saved.items():
+        # A field the class gained since the file was written is not compared.
+        differing = [
+            f"{name}: file {value}, model {ours[path].get(name)}"
+            for name, value in record.items()
+            if value != ours[path].get(name)
+        ]
+        if differing:
             raise FileFormatError(
-                f"{source} does not fit the model at {at}: {'; '.join(parts)}. Build "
-                "the model with the hyperparameters it was saved with."
+                f"{source} does not fit the model at {path or 'the root'}: "
+                f"{'; '.join(differing)}. Build the model with the hyperparameters it "
+                "was saved with."
             )
 
 
