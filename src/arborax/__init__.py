@@ -24,6 +24,26 @@ from .geometry import (
     unvech as unvech,
     vech as vech,
 )
+from .kernels import (
+    AbstractStaticKernel as AbstractStaticKernel,
+    CustomKernel as CustomKernel,
+    embed as embed,
+    expected_signature as expected_signature,
+    LinearKernel as LinearKernel,
+    MeanEmbedding as MeanEmbedding,
+    mmd as mmd,
+    RandomFourierSignature as RandomFourierSignature,
+    RationalQuadraticKernel as RationalQuadraticKernel,
+    RBFKernel as RBFKernel,
+    robust_normalisation as robust_normalisation,
+    safe_scale as safe_scale,
+    signature_gram as signature_gram,
+    signature_kernel as signature_kernel,
+    signature_score as signature_score,
+    SignatureKernel as SignatureKernel,
+    two_sample_test as two_sample_test,
+    TwoSampleResult as TwoSampleResult,
+)
 from .lifts import (
     lift as lift,
     lifted_fields as lifted_fields,

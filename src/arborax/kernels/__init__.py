@@ -1,10 +1,24 @@
 """Signature kernels and what is built on them: scores, distances, tests."""
 
+from ._expected import expected_signature as expected_signature
+from ._features import (
+    explicit_features as explicit_features,
+    feature_count as feature_count,
+    feature_weights as feature_weights,
+    robust_normalisation as robust_normalisation,
+)
+from ._fourier import RandomFourierSignature as RandomFourierSignature
 from ._functions import (
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,
 )
 from ._kernel import SignatureKernel as SignatureKernel
+from ._objectives import (
+    embed as embed,
+    MeanEmbedding as MeanEmbedding,
+    mmd as mmd,
+    signature_score as signature_score,
+)
 from ._scale import safe_scale as safe_scale
 from ._static import (
     AbstractStaticKernel as AbstractStaticKernel,
@@ -12,4 +26,9 @@ from ._static import (
     LinearKernel as LinearKernel,
     RationalQuadraticKernel as RationalQuadraticKernel,
     RBFKernel as RBFKernel,
+)
+from ._two_sample import (
+    permutation_test as permutation_test,
+    two_sample_test as two_sample_test,
+    TwoSampleResult as TwoSampleResult,
 )

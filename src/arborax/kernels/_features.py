@@ -49,7 +49,7 @@ def _tree_selection(
     return None, np.array(weights), np.asarray(alg.weights)
 
 
-def _tensor_multiply(a: list[Array], b: list[Array]) -> list[Array]:
+def tensor_multiply(a: list[Array], b: list[Array]) -> list[Array]:
     """Product of tensor series with levels `(..., d, .., d)`, units left out."""
     out = []
     for k in range(len(a)):
@@ -78,16 +78,16 @@ def _ito_words(dx: Array, brackets: Array | None, depth: int) -> list[Array]:
         element = zeros()
         element[0] = first
         if second is None:
-            return _tensor_multiply(total, element), None
+            return tensor_multiply(total, element), None
         if depth > 1:
             element[1] = -0.5 * second
         # exp by Horner's rule: E = x (1 + x/2 (1 + x/3 (...)))
         factor = zeros()
         for k in range(depth, 0, -1):
             scaled = [e / k for e in element]
-            product = _tensor_multiply(scaled, factor)
+            product = tensor_multiply(scaled, factor)
             factor = [p - f for p, f in zip(product, factor, strict=True)]
-        return _tensor_multiply(total, factor), None
+        return tensor_multiply(total, factor), None
 
     steps = jnp.moveaxis(dx, -2, 0)
     moved = None if brackets is None else jnp.moveaxis(brackets, -3, 0)

@@ -1,0 +1,283 @@
+"""Random Fourier signature features: linear in batch and length, standardised."""
+
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax
+import jax.lax as lax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, Int, PRNGKeyArray
+
+from ._iterated import random_levels
+from ._prepare import Brackets, prepare
+from ._shapes import forest_shapes, ladder, shape_symmetry
+
+
+_BLOCK = 2**22  # numbers per array in one block of paths
+
+
+def cosine(turns: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`cos(2 pi turns)` by range reduction and a polynomial.
+
+    XLA's cosine on CPU is not vectorised; this one is, and is ten times faster.
+    Error below `2e-7` in single and `1e-15` in double precision.
+    """
+    square = jnp.square(turns - lax.stop_gradient(jnp.round(turns)))
+    terms = 10 if turns.dtype == jnp.float32 else 16
+    tau = 2 * math.pi
+    coefficients = [
+        (-1) ** k * tau ** (2 * k) / math.factorial(2 * k) for k in range(terms)
+    ]
+    total = jnp.full_like(square, coefficients[-1])
+    for value in coefficients[-2::-1]:
+        total = total * square + value
+    return total
+
+
+class RandomFourierSignature(eqx.Module):
+    r"""Random features of a signature kernel over an RBF static kernel.
+
+    Channel-wise standardised points are mapped to `u(x) = sqrt(2) cos(<w, x> + phi)`
+    with Gaussian frequencies `w`, a mixture of several scales; the features of weight
+    `m` are iterated sums of increments of `m` such functions:
+
+    * `"geometric"`: words of the piecewise linear lift of `(u_1, .., u_m)`;
+    * `"ito"`: words with left-point sums `sum u_1 .. du_m`;
+    * `"branched"`: every forest of unlabelled trees with `m` vertices, one function
+      for each vertex, left-point sums, weight `1/sqrt(sigma)`.
+
+    Before [`fit`][], the inner product of two feature vectors is an unbiased estimate
+    of the kernel of the same kind and depth with the static kernel
+    `mean_s exp(-s^2 |x - y|^2 / 2)` over the `scales` `s` (minus the constant 1). After
+    it, every feature is divided by its standard deviation under the data, which makes
+    the squared distance of means a sensible training loss at all scales.
+
+    With supplied `brackets`, the step gets the two-vertex term
+    `(du_1 du_2 - grad u_1 . dA grad u_2) / 2`, zero for realised brackets to leading
+    order, so that the features see a bracket that the samples do not show.
+
+    Cost `O(batch * times * features * (levels + dim))`: no recursion in time up to
+    weight 3 (the first and the last sum are explicit), one cumulative sum beyond.
+    Memory is bounded by blocks of paths. Fixed by the key; differentiable in paths and
+    brackets. Reference: Tóth, Oberhauser, Szabó, "Random Fourier signature features",
+    2023 (here with shared frequencies between weights, and with trees).
+    """
+
+    kind: Literal["geometric", "ito", "branched"] = eqx.field(static=True)
+    levels: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
+    add_time: bool = eqx.field(static=True)
+    frequencies: Float[Array, "levels dim features"]
+    phases: Float[Array, "levels features"]
+    location: Float[Array, " dim"]
+    spread: Float[Array, " dim"]
+    deviation: Float[Array, " total"] | None
+
+    def __init__(
+        self,
+        dim: int,
+        *,
+        key: PRNGKeyArray,
+        kind: Literal["geometric", "ito", "branched"] = "ito",
+        levels: int = 3,
+        features: int = 256,
+        scales: tuple[float, ...] = (1.0, 3.0, 8.0),
+        add_time: bool = True,
+        time_scale: float = 3.0,
+        dtype: jnp.dtype | None = None,
+    ):
+        """**Arguments:**
+
+        - `dim`: channels of the paths, without time.
+        - `key`: fixes frequencies and phases.
+        - `kind`: see above. `levels`: largest weight.
+        - `features`: features for each word length or forest shape.
+        - `scales`: the frequencies' standard deviations, in units of one over the
+            channels' standard deviations; one is drawn for each function.
+        - `add_time`: let the functions depend on time, scaled to `[0, 1]` for arrays,
+            with frequencies of standard deviation `time_scale`.
+        - `dtype`: of the tables; default the default float.
+        """
+        if kind not in ("geometric", "ito", "branched"):
+            raise ValueError(
+                f"Random Fourier signatures exist for kind 'geometric', 'ito' and "
+                f"'branched', got {kind!r}."
+            )
+        if levels < 1 or features < 1 or not scales:
+            raise ValueError("`levels`, `features` and `scales` must not be empty.")
+        dtype = jnp.zeros(()).dtype if dtype is None else dtype
+        key_w, key_s, key_p, key_t = jr.split(key, 4)
+        normal = jr.normal(key_w, (levels, dim, features), dtype)
+        choice = jr.choice(key_s, jnp.asarray(scales, dtype), (levels, 1, features))
+        self.frequencies = normal * choice
+        if add_time:
+            clock = time_scale * jr.normal(key_t, (levels, 1, features), dtype)
+            self.frequencies = jnp.concatenate([clock, self.frequencies], axis=1)
+        self.phases = jr.uniform(key_p, (levels, features), dtype)
+        width = dim + int(add_time)
+        self.location = jnp.zeros((width,), dtype)
+        self.spread = jnp.ones((width,), dtype)
+        self.deviation = None
+        self.kind, self.levels, self.count = kind, levels, features
+        self.add_time = add_time
+
+    @property
+    def linear(self) -> bool:
+        """Whether the kernel is a finite inner product of features: yes."""
+        return True
+
+    @property
+    def forests(self) -> tuple:
+        """The shape of each block of `count` features, by weight."""
+        if self.kind == "branched":
+            return tuple(f for m in range(1, self.levels + 1) for f in forest_shapes(m))
+        return tuple((ladder(m),) for m in range(1, self.levels + 1))
+
+    @property
+    def size(self) -> int:
+        """Total number of features."""
+        return len(self.forests) * self.count
+
+    def _read(self, x, brackets, lengths, mask) -> tuple[Array, Array | None]:
+        points, increments = prepare(
+            x,
+            brackets,
+            kind=self.kind,
+            time=self.add_time,
+            lengths=lengths,
+            mask=mask,
+        )
+        width = self.frequencies.shape[1]
+        if points.shape[-1] != width:
+            raise ValueError(
+                f"Expected paths with {width - int(self.add_time)} channels, got "
+                f"{points.shape[-1] - int(self.add_time)}."
+            )
+        return points, increments
+
+    def fit(
+        self,
+        x,
+        *,
+        brackets: Brackets = None,
+        lengths: Int[Array, "..."] | None = None,
+        mask=None,
+    ) -> "RandomFourierSignature":
+        """Standardise from data `(batch, times, dim)`.
+
+        Sets the location and spread of each channel (over batch and time; time itself
+        is left alone), then the standard deviation of each feature.
+
+        **Returns:**
+
+        A new, fitted object.
+        """
+        points, increments = self._read(x, brackets, lengths, mask)
+        channels = points.reshape(-1, points.shape[-1])
+        location = jnp.mean(channels, axis=0)
+        spread = jnp.std(channels, axis=0)
+        if self.add_time:
+            location, spread = location.at[0].set(0), spread.at[0].set(1)
+        spread = jnp.where(spread > 0, spread, 1)
+        new = eqx.tree_at(
+            lambda r: (r.location, r.spread, r.deviation),
+            self,
+            (
+                location.astype(self.location.dtype),
+                spread.astype(self.spread.dtype),
+                None,
+            ),
+            is_leaf=lambda leaf: leaf is None,
+        )
+        values = _features(new, points, increments).reshape(-1, self.size)
+        deviation = jnp.std(values, axis=0)
+        largest = jnp.max(deviation)
+        deviation = jnp.maximum(deviation, 1e-3 * largest) * math.sqrt(self.size)
+        deviation = lax.stop_gradient(deviation.astype(self.location.dtype))
+        return eqx.tree_at(
+            lambda r: r.deviation, new, deviation, is_leaf=lambda leaf: leaf is None
+        )
+
+    def __call__(
+        self,
+        x,
+        *,
+        brackets: Brackets = None,
+        lengths: Int[Array, "..."] | None = None,
+        mask=None,
+    ) -> Float[Array, "... size"]:
+        """Features of paths `(..., times, dim)`; brackets as in the kernels."""
+        points, increments = self._read(x, brackets, lengths, mask)
+        return _features(self, points, increments)
+
+    def features(
+        self, x, *, brackets: Brackets = None, lengths=None, mask=None
+    ) -> Float[Array, "... size"]:
+        """The same as calling: the interface shared with `SignatureKernel`."""
+        return self(x, brackets=brackets, lengths=lengths, mask=mask)
+
+
+@eqx.filter_jit
+def _features(
+    maps: RandomFourierSignature, points: Array, increments: Array | None
+) -> Array:
+    lead, (times, d) = points.shape[:-2], points.shape[-2:]
+    dtype = points.dtype
+    flat = points.reshape(-1, times, d)
+    if increments is not None:
+        increments = increments.reshape(-1, times - 1, d, d)
+    block = max(1, _BLOCK // max(1, times * maps.count))
+
+    def one(arguments):
+        return _block_features(maps, *arguments)
+
+    if flat.shape[0] <= block:
+        out = one((flat, increments))
+    else:
+        short = -flat.shape[0] % block
+
+        def split(a):
+            if a is None:
+                return None
+            tail = jnp.repeat(a[-1:], short, axis=0)
+            a = jnp.concatenate([a, tail]) if short else a
+            return a.reshape(-1, block, *a.shape[1:])
+
+        tiles = lax.map(jax.checkpoint(one), (split(flat), split(increments)))
+        out = tiles.reshape(-1, maps.size)[: flat.shape[0]]
+    if maps.deviation is not None:
+        out = out / maps.deviation.astype(dtype)[None]
+    return out.reshape(*lead, maps.size)
+
+
+def _block_features(
+    maps: RandomFourierSignature, points: Array, increments: Array | None
+) -> Array:
+    dtype = points.dtype
+    cast = lambda a: a.astype(dtype)  # noqa: E731
+    # Location drops out into the phases; spread goes into the frequencies.
+    frequencies = cast(maps.frequencies) / cast(maps.spread)[None, :, None]
+    shift = jnp.einsum("mdk,d->mk", frequencies, cast(maps.location))
+    phases = cast(maps.phases) - shift / (2 * math.pi)
+    turns = frequencies / (2 * math.pi)
+    functions, slopes = [], []
+    for m in range(maps.levels):
+        angle = jnp.einsum("btd,dk->btk", points, turns[m]) + phases[m][None, None]
+        functions.append(math.sqrt(2) * cosine(angle))
+        if increments is not None:  # derivative along the angle: -sqrt(2) sin
+            slopes.append(math.sqrt(2) * cosine(angle[:, :-1] + 0.25))
+
+    def bracket(i: int, j: int) -> Array:
+        """Bracket increments of two functions, `grad u_i . dA grad u_j`."""
+        image = jnp.einsum("btde,dk->btek", increments, frequencies[i])
+        inner = jnp.einsum("btek,ek->btk", image, frequencies[j])
+        return slopes[i] * slopes[j] * inner
+
+    values = random_levels(
+        maps.kind, maps.forests, functions, None if increments is None else bracket
+    )
+    weights = [1 / math.sqrt(shape_symmetry(f) * maps.count) for f in maps.forests]
+    scaled = [v * w for v, w in zip(values, weights, strict=True)]
+    return jnp.concatenate(scaled, axis=-1)

@@ -1,0 +1,179 @@
+"""Iterated sums of scalar functions along paths, with few cumulative sums.
+
+The first sum of a chain is explicit (`sum du = u_n - u_0`), and so is the last one,
+read backwards: `sum_n P_n du_n = sum_k dP_k (u_end - u_{k+1})`. Chains of up to three
+functions are then plain reductions. Cumulative sums beyond are products with small
+triangular matrices, an order of magnitude faster than a scan on CPU.
+"""
+
+import math
+from collections.abc import Callable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array
+
+from ._shapes import Shape
+
+
+_TILE = 32
+
+
+def exclusive_cumsum(values: Array) -> Array:
+    """`out[:, n] = sum_{k < n} values[:, k]` along axis 1, in tiles of triangles."""
+    batch, steps, width = values.shape
+    tile = min(_TILE, steps)
+    short = -steps % tile
+    padded = jnp.pad(values, [(0, 0), (0, short), (0, 0)]) if short else values
+    tiles = padded.reshape(batch, -1, tile, width)
+    inside = jnp.asarray(np.tril(np.ones((tile, tile)), -1), values.dtype)
+    local = jnp.einsum("ij,btjk->btik", inside, tiles)
+    if tiles.shape[1] > 1:
+        totals = jnp.sum(tiles, axis=2)
+        before = exclusive_cumsum(totals)
+        local = local + before[:, :, None]
+    return local.reshape(batch, -1, width)[:, :steps]
+
+
+class _Trees:
+    """Increments, paths and end values of trees with one function for each vertex."""
+
+    def __init__(self, functions: list[Array], bracket):
+        self.u = functions
+        self.du = [u[:, 1:] - u[:, :-1] for u in functions]
+        self.bracket = bracket
+        self._corrections: dict[tuple[int, int], Array] = {}
+
+    def start(self, i: int) -> Array:
+        """`u_n - u_0` before each step."""
+        return self.u[i][:, :-1] - self.u[i][:, :1]
+
+    def rest(self, i: int) -> Array:
+        """`u_end - u_{n+1}` after each step."""
+        return self.u[i][:, -1:] - self.u[i][:, 1:]
+
+    def correction(self, i: int, j: int) -> Array | None:
+        """Step value of the two-vertex tree, zero for left-point sums."""
+        if self.bracket is None:
+            return None
+        pair = (min(i, j), max(i, j))
+        if pair not in self._corrections:
+            value = (self.du[i] * self.du[j] - self.bracket(*pair)) / 2
+            self._corrections[pair] = value
+        return self._corrections[pair]
+
+    def split(self, tree: Shape, first: int) -> list[tuple[Shape, int]]:
+        """Children with the number of their root vertex."""
+        out, place = [], first + 1
+        for child in tree:
+            out.append((child, place))
+            place += _vertices(child)
+        return out
+
+    def product(self, parts: list[tuple[Shape, int]]) -> Array | None:
+        total = None
+        for tree, place in parts:
+            value = self.path(tree, place)
+            total = value if total is None else total * value
+        return total
+
+    def increment(self, tree: Shape, root: int) -> Array:
+        children = self.split(tree, root)
+        below = self.product(children)
+        total = self.du[root] if below is None else below * self.du[root]
+        extra = self._two_vertex(children, root)
+        return total if extra is None else total + extra
+
+    def _two_vertex(self, children: list, root: int) -> Array | None:
+        if self.bracket is None:
+            return None
+        total = None
+        for r, (child, place) in enumerate(children):
+            others = children[:r] + children[r + 1 :]
+            product = self.product(others + self.split(child, place))
+            step = self.correction(place, root)
+            term = step if product is None else product * step
+            total = term if total is None else total + term
+        return total
+
+    def path(self, tree: Shape, root: int) -> Array:
+        if tree == ():
+            return self.start(root)
+        return exclusive_cumsum(self.increment(tree, root))
+
+    def end(self, tree: Shape, root: int) -> Array:
+        if tree == ():
+            return self.u[root][:, -1] - self.u[root][:, 0]
+        children = self.split(tree, root)
+        if len(children) > 1:
+            return jnp.sum(self.increment(tree, root), axis=1)
+        child, place = children[0]
+        total = self.increment(child, place) * self.rest(root)
+        extra = self._two_vertex(children, root)
+        return jnp.sum(total if extra is None else total + extra, axis=1)
+
+
+def _vertices(tree: Shape) -> int:
+    return 1 + sum(_vertices(t) for t in tree)
+
+
+def _geometric_word(u: list[Array], length: int) -> Array:
+    """Word `1..length` of the piecewise linear path with channels `u`."""
+    if length == 1:
+        return u[0][:, -1] - u[0][:, 0]
+    du = [v[:, 1:] - v[:, :-1] for v in u[:length]]
+    prefixes = [jnp.ones_like(du[0])]
+    for j in range(1, length - 1):
+        if j == 1:
+            prefixes.append(u[0][:, :-1] - u[0][:, :1])
+            continue
+        step, total = jnp.ones_like(du[0]), None
+        for i in range(1, j + 1):  # the last i letters fall into this segment
+            step = step * du[j - i]
+            term = prefixes[j - i] * step * (1 / math.factorial(i))
+            total = term if total is None else total + term
+        prefixes.append(exclusive_cumsum(total))
+    last = length - 1
+    rest = u[last][:, -1:] - u[last][:, 1:]
+    step, total = jnp.ones_like(du[0]), None
+    for i in range(1, length):  # letters last-i..last-1 in one segment, then the last
+        step = step * du[last - i]
+        prefix = prefixes[last - i]
+        after = rest * (1 / math.factorial(i))
+        same = du[last] * (1 / math.factorial(i + 1))
+        term = prefix * step * (after + same)
+        total = term if total is None else total + term
+    return jnp.sum(total, axis=1)
+
+
+def random_levels(
+    kind: str,
+    forests: tuple[tuple[Shape, ...], ...],
+    functions: list[Array],
+    bracket: Callable[[int, int], Array] | None,
+) -> list[Array]:
+    """End value of each forest of iterated sums.
+
+    **Arguments:**
+
+    - `kind`: `"geometric"` (forests are ladders), `"ito"` or `"branched"`.
+    - `forests`: shapes; their vertices take the functions in order.
+    - `functions`: values `(batch, times, features)`, one array for each vertex.
+    - `bracket`: bracket increments of two functions by number, or `None`.
+
+    **Returns:**
+
+    One array `(batch, features)` for each forest.
+    """
+    if kind == "geometric":
+        return [_geometric_word(functions, m + 1) for m in range(len(forests))]
+    trees = _Trees(functions, bracket)
+    out = []
+    for forest in forests:
+        place, total = 0, None
+        for tree in forest:
+            value = trees.end(tree, place)
+            total = value if total is None else total * value
+            place += _vertices(tree)
+        out.append(total)
+    return out

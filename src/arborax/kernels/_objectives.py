@@ -1,0 +1,191 @@
+"""Scores and distances between laws of paths."""
+
+import equinox as eqx
+import jax.lax as lax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ._fourier import RandomFourierSignature
+from ._kernel import Path, SignatureKernel
+from ._prepare import Brackets
+
+
+AnyKernel = SignatureKernel | RandomFourierSignature
+
+
+class MeanEmbedding(eqx.Module):
+    """What an objective needs to know of a sample, computed once.
+
+    Made by [`arborax.embed`][]; pass it in place of the data.
+    """
+
+    mean: Float[Array, " features"]
+    square: Float[Array, ""]
+    count: int = eqx.field(static=True)
+
+
+def embed(
+    y: Path,
+    kernel: AnyKernel,
+    *,
+    brackets: Brackets = None,
+    batch: int = 4096,
+) -> MeanEmbedding:
+    """Mean features of a whole data set, in batches: the cached target of training.
+
+    **Arguments:**
+
+    - `y`: paths `(n, times, d)`, or a `SampledPath`.
+    - `kernel`: a [`arborax.RandomFourierSignature`][] or a linear
+        [`arborax.SignatureKernel`][].
+    - `brackets`: as in [`arborax.signature_kernel`][].
+    - `batch`: paths at a time (arrays without or with an array of brackets).
+
+    **Returns:**
+
+    A [`arborax.MeanEmbedding`][] without gradient.
+    """
+    _need_linear(kernel)
+    array = not hasattr(y, "xs")
+    size = jnp.asarray(y).shape[0] if array else y.xs.shape[0]
+    total, square = 0, 0
+    step = batch if array else size
+    for start in range(0, size, step):
+        part = y[start : start + step] if array else y
+        brackets_ = brackets
+        if array and brackets is not None and not isinstance(brackets, str):
+            brackets_ = brackets[start : start + step]
+        values = kernel.features(part, brackets=brackets_)
+        total = total + jnp.sum(values, axis=0)
+        square = square + jnp.sum(values * values)
+    mean, square = lax.stop_gradient((total / size, square / size))
+    return MeanEmbedding(mean, square, size)
+
+
+def _need_linear(kernel: AnyKernel) -> None:
+    if not kernel.linear:
+        raise ValueError(
+            "A mean embedding needs explicit features: a truncated kernel with the "
+            "linear static kernel and a numeric scale, or RandomFourierSignature."
+        )
+
+
+def _summary(
+    x: Path | MeanEmbedding, kernel: AnyKernel, brackets: Brackets
+) -> MeanEmbedding:
+    if isinstance(x, MeanEmbedding):
+        return x
+    values = kernel.features(x, brackets=brackets)
+    values = values.reshape(-1, values.shape[-1])
+    square = jnp.mean(jnp.sum(values * values, axis=-1))
+    return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
+
+
+def _within(summary: MeanEmbedding, unbiased: bool) -> Array:
+    """`E k(X, X')`: with the diagonal (biased) or without it."""
+    everything = jnp.sum(summary.mean * summary.mean)
+    if not unbiased:
+        return everything
+    n = summary.count
+    _need_two(n)
+    return (n * everything - summary.square) / (n - 1)
+
+
+def _need_two(n: int) -> None:
+    if n < 2:
+        raise ValueError(
+            "The unbiased estimator needs at least two paths in each sample whose own "
+            "term is asked for. Pass unbiased=False."
+        )
+
+
+def _gram_within(gram: Array, unbiased: bool) -> Array:
+    n = gram.shape[0]
+    if not unbiased:
+        return jnp.mean(gram)
+    _need_two(n)
+    return (jnp.sum(gram) - jnp.trace(gram)) / (n * (n - 1))
+
+
+def _terms(
+    x, y, kernel, brackets_x, brackets_y, unbiased: bool, data_term: bool
+) -> tuple[Array, Array, Array | None]:
+    if kernel.linear:
+        sx = _summary(x, kernel, brackets_x)
+        sy = _summary(y, kernel, brackets_y)
+        cross = jnp.sum(sx.mean * sy.mean)
+        own = _within(sy, unbiased) if data_term else None
+        return _within(sx, unbiased), cross, own
+    if isinstance(x, MeanEmbedding) or isinstance(y, MeanEmbedding):
+        _need_linear(kernel)
+    xx = _gram_within(kernel.gram(x, brackets_x=brackets_x), unbiased)
+    cross = jnp.mean(kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y))
+    own = None
+    if data_term:
+        own = _gram_within(kernel.gram(y, brackets_x=brackets_y), unbiased)
+    return xx, cross, own
+
+
+def signature_score(
+    x: Path | MeanEmbedding,
+    y: Path | MeanEmbedding,
+    kernel: AnyKernel | None = None,
+    *,
+    brackets_x: Brackets = None,
+    brackets_y: Brackets = None,
+    unbiased: bool = True,
+    data_term: bool = False,
+) -> Float[Array, ""]:
+    """Signature-kernel score `E k(X, X') - 2 E k(X, Y)`, `X` the model, `Y` the data.
+
+    A strictly proper score for characteristic kernels: a training objective. Where the
+    kernel is linear (`kernel.linear`), it is computed from mean features in
+    `O(n + m)`, never through a Gram matrix. The published objectives are the biased
+    score with `SignatureKernel("geometric", 5, add_time=True, add_basepoint=True)` and
+    with `SignatureKernel("branched", 3, inner_product="trees", ...)`.
+
+    **Arguments:**
+
+    - `x`: generated paths `(n, times, d)`; `y`: data `(m, times, d)`, or the
+        [`arborax.MeanEmbedding`][] of the data.
+    - `kernel`: default `SignatureKernel()`, the complete geometric kernel.
+    - `brackets_x`, `brackets_y`: as in [`arborax.signature_kernel`][].
+    - `unbiased`: leave out the diagonal in `E k(X, X')`.
+    - `data_term`: add `E k(Y, Y')`, which does not depend on the model: the result is
+        then the squared MMD.
+
+    **Returns:**
+
+    A scalar.
+    """
+    kernel = SignatureKernel() if kernel is None else kernel
+    xx, xy, yy = _terms(x, y, kernel, brackets_x, brackets_y, unbiased, data_term)
+    return xx - 2 * xy if yy is None else xx - 2 * xy + yy
+
+
+def mmd(
+    x: Path | MeanEmbedding,
+    y: Path | MeanEmbedding,
+    kernel: AnyKernel | None = None,
+    *,
+    brackets_x: Brackets = None,
+    brackets_y: Brackets = None,
+    unbiased: bool = False,
+) -> Float[Array, ""]:
+    """Squared maximum mean discrepancy of two samples of paths.
+
+    Arguments as in [`arborax.signature_score`][]. The biased estimate is the squared
+    distance of mean features and never negative; the unbiased one may be.
+
+    **Returns:**
+
+    A scalar.
+    """
+    kernel = SignatureKernel() if kernel is None else kernel
+    if kernel.linear and not unbiased:
+        sx = _summary(x, kernel, brackets_x)
+        sy = _summary(y, kernel, brackets_y)
+        gap = sx.mean - sy.mean
+        return jnp.sum(gap * gap)
+    xx, xy, yy = _terms(x, y, kernel, brackets_x, brackets_y, unbiased, True)
+    return xx - 2 * xy + yy
