@@ -30,12 +30,12 @@ class AbstractGeometry(eqx.Module):
     point; batch with `jax.vmap`.
 
     * The **frame** $E_1, \dots, E_{dim}$ turns coordinates $u$ into the ambient tangent
-      vector $E_u(y) = \sum_a u^a E_a(y)$. Vector fields are given to the solvers in these
-      coordinates.
+      vector $E_u(y) = \sum_a u^a E_a(y)$. Vector fields are given to the solvers in
+      these coordinates.
     * The **action** $\exp(\xi) \cdot y$ of a Lie group moves points; its fundamental
       field is $\xi^\#(y) = \frac{d}{d\epsilon} \exp(\epsilon \xi) \cdot y$, and
-      `generator(y, u)` is an algebra element with $\xi^\#(y) = E_u(y)$. The algebra is a
-      vector space, so commutator-free schemes may add generators taken at different
+      `generator(y, u)` is an algebra element with $\xi^\#(y) = E_u(y)$. The algebra is
+      a vector space, so commutator-free schemes may add generators taken at different
       points.
     * The **connection** gives Itô equations their meaning. `"frame"` is the flat one in
       which the frame is parallel; `"levi-civita"` that of the Riemannian metric. For a
@@ -91,12 +91,11 @@ class AbstractGeometry(eqx.Module):
     def lie_bracket(self, xi: Generator, eta: Generator) -> Generator:
         r"""Bracket of the Lie algebra, with the sign that belongs to a left action.
 
-        For a left action by matrices this is $\xi\eta - \eta\xi$, for a right action the
-        opposite, so that
-        $\frac{d}{dt} \exp(\Theta) \cdot y = (\mathrm{dexp}_\Theta \dot\Theta)^\#
-        (\exp(\Theta) \cdot y)$ with
-        $\mathrm{dexp}_\Theta = \sum_k \mathrm{ad}_\Theta^k / (k+1)!$ in every geometry.
-        Runge-Kutta-Munthe-Kaas schemes need no other information.
+        For a left action by matrices this is $\xi\eta - \eta\xi$, for a right action
+        the opposite, so that $\frac{d}{dt} \exp(\Theta) \cdot y = (\mathrm{dexp}_\Theta
+        \dot\Theta)^\# (\exp(\Theta) \cdot y)$ with $\mathrm{dexp}_\Theta = \sum_k
+        \mathrm{ad}_\Theta^k / (k+1)!$ in every geometry. Runge-Kutta-Munthe-Kaas
+        schemes need no other information.
         """
 
     @abc.abstractmethod
@@ -114,7 +113,8 @@ class AbstractGeometry(eqx.Module):
 
     @abc.abstractmethod
     def christoffel(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:
-        r"""Frame coordinates of $\nabla_{E_u} E_v$ for constant `u` and `v`; bilinear."""
+        r"""Frame coordinates of $\nabla_{E_u} E_v$ for constant `u` and `v`;
+        bilinear."""
 
     @abc.abstractmethod
     def bracket(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:

@@ -1,8 +1,8 @@
 r"""Trigonometric functions of a *squared* angle, smooth through zero.
 
-Closed-form exponentials need $\sin\theta/\theta$, $(1-\cos\theta)/\theta^2$ and so on. As
-functions of $t = \theta^2$ they are entire, negative $t$ giving the hyperbolic ones, so
-that no square root is differentiated at zero: derivatives of every order are finite.
+Closed-form exponentials need $\sin\theta/\theta$, $(1-\cos\theta)/\theta^2$ and so on.
+As functions of $t = \theta^2$ they are entire, negative $t$ giving the hyperbolic ones,
+so that no square root is differentiated at zero: derivatives of every order are finite.
 """
 
 import math

@@ -26,17 +26,17 @@ class Hyperbolic(AbstractGeometry):
     $-y_0^2 + |x|^2 = -1$, $y = (y_0, x)$, $y_0 > 0$, in Minkowski space.
 
     The frame is the standard basis at the origin $(1, 0)$, parallel transported along
-    the geodesic to $y$; it is orthonormal:
-    $E_u(y) = (\langle x, u\rangle,\ u + \frac{\langle x, u\rangle}{1 + y_0} x)$.
-    $SO^+(n, 1)$ acts by matrix product; the generator of the tangent vector $v$ is
-    $y v^\flat - v y^\flat$. For n <= 2 its exponential is closed form, for larger n sums
-    of generators are general and `act` takes a matrix exponential, while `exp` is
-    always closed form.
+    the geodesic to $y$; it is orthonormal: $E_u(y) = (\langle x, u\rangle,\ u +
+    \frac{\langle x, u\rangle}{1 + y_0} x)$. $SO^+(n, 1)$ acts by matrix product; the
+    generator of the tangent vector $v$ is $y v^\flat - v y^\flat$. For n <= 2 its
+    exponential is closed form, for larger n sums of generators are general and `act`
+    takes a matrix exponential, while `exp` is always closed form.
 
-    Connections: `"levi-civita"` (default), $\nabla_U V = DV[U] - \langle U, V\rangle y$,
-    in the frame
-    $\Gamma(u, v) = (\langle x, v\rangle u - \langle u, v\rangle x)/(1 + y_0)$; `"frame"`,
-    flat, whose geodesics are straight lines in the Poincaré ball $x/(1 + y_0)$.
+    Connections: `"levi-civita"` (default), $\nabla_U V = DV[U] - \langle U, V\rangle
+    y$, in the frame
+    $\Gamma(u, v) = \frac{1}{1 + y_0} (\langle x, v\rangle u - \langle u, v\rangle x)$;
+    `"frame"`, flat, whose geodesics are straight lines in the Poincaré ball
+    $x/(1 + y_0)$.
 
     `act` and `exp` compute $x$ and set $y_0 = \sqrt{1 + |x|^2}$, so that the constraint
     holds to rounding (of numbers of size $y_0^2$: far from the origin use double

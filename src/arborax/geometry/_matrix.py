@@ -133,10 +133,10 @@ def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     r"""Matrix exponential, exact to rounding (relative to its norm).
 
     The trace is taken out first. Size 2 is closed form. Size 3 does scaling and
-    squaring on the three coefficients of $e^a = p + q a + r a^2$, which costs one matrix
-    product. Larger sizes scale below norm 0.75 (0.5 in single precision), where a
-    Taylor polynomial of degree 16 (9) has reached rounding level, and square back:
-    17 (12) matrix products, no linear solve. Squarings are masked and their number is
+    squaring on the three coefficients of $e^a = p + q a + r a^2$, which costs one
+    matrix product. Larger sizes scale below norm 0.75 (0.5 in single precision), where
+    a Taylor polynomial of degree 16 (9) has reached rounding level, and square back: 17
+    (12) matrix products, no linear solve. Squarings are masked and their number is
     bounded by 11 (8), so reverse mode, `vmap` and higher derivatives work; norms above
     about 1500 (128), whose exponential mostly overflows, give NaN, never a wrong
     result.
@@ -194,7 +194,8 @@ def inverse_lower(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 
 def lyapunov(r: Float[Array, "n n"], q: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Solution of `r x + x r = q` for symmetric `r` with no two eigenvalues of sum zero.
+    """Solution of `r x + x r = q` for symmetric `r` with no two eigenvalues of sum
+    zero.
 
     A dense solve of size n^2, a rational function of `r`: unlike an
     eigendecomposition it can be differentiated any number of times where
@@ -236,8 +237,8 @@ def expm_symmetric(s: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 @ft.cache
 def symmetric_basis(n: int) -> np.ndarray:
-    """Orthonormal basis of symmetric matrices, shape `(n (n+1)/2, n, n)`, in the order of
-    the lower triangle read by rows: 00, 10, 11, 20, 21, 22, ..."""
+    """Orthonormal basis of symmetric matrices, shape `(n (n+1)/2, n, n)`, in the order
+    of the lower triangle read by rows: 00, 10, 11, 20, 21, 22, ..."""
     basis = []
     for i in range(n):
         for j in range(i + 1):

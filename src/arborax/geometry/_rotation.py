@@ -15,8 +15,8 @@ from ._matrix import combine, components, expm, matmul, transpose
 def skew_basis(n: int) -> np.ndarray:
     """Basis of so(n), shape `(n (n-1)/2, n, n)`.
 
-    For n = 3 the cross-product matrices `hat(e_a) w = e_a x w`; otherwise one matrix for
-    each pair i < j in lexicographic order, +1 at (j, i) and -1 at (i, j).
+    For n = 3 the cross-product matrices `hat(e_a) w = e_a x w`; otherwise one matrix
+    for each pair i < j in lexicographic order, +1 at (j, i) and -1 at (i, j).
     """
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     if n == 3:
@@ -103,8 +103,8 @@ def log_rotation_n(r: Float[Array, "n n"]) -> Float[Array, " dim"]:
     r"""Coordinates of the principal logarithm of a rotation, any n.
 
     Cosine part $c = (r + r^\top)/2$ and sine part $s = (r - r^\top)/2$ commute, so that
-    $\log r = f(c) s$ with $f(\cos\theta) = \theta/\sin\theta$. Needs angles away from pi.
-    The derivative inverts that of the exponential.
+    $\log r = f(c) s$ with $f(\cos\theta) = \theta/\sin\theta$. Needs angles away from
+    pi. The derivative inverts that of the exponential.
     """
     c, s = (r + transpose(r)) / 2, (r - transpose(r)) / 2
     w, v = jnp.linalg.eigh(c)

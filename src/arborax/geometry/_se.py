@@ -31,17 +31,17 @@ class SE(AbstractGeometry):
     r"""Rigid motions $SE(3)$ as 4x4 matrices $Y = \begin{pmatrix} R & p \\ 0 & 1
     \end{pmatrix}$, with the left-invariant frame $E_u(Y) = Y\,\widehat u$.
 
-    Coordinates are body velocities $u = (\omega, v)$, rotation first:
-    $\dot R = R\,\widehat\omega$, $\dot p = R v$. The group acts on itself from the right,
-    $\exp(\xi) \cdot Y = Y e^\xi$, for the reason given in `SO`; the exponential is closed
-    form, with the left Jacobian of SO(3) for the translation. The frame is orthonormal
-    for the left-invariant metric $|\omega|^2 + |v|^2$, which is the product metric of
-    $SO(3) \times \mathbb{R}^3$. No bi-invariant metric exists.
+    Coordinates are body velocities $u = (\omega, v)$, rotation first: $\dot R =
+    R\,\widehat\omega$, $\dot p = R v$. The group acts on itself from the right,
+    $\exp(\xi) \cdot Y = Y e^\xi$, for the reason given in `SO`; the exponential is
+    closed form, with the left Jacobian of SO(3) for the translation. The frame is
+    orthonormal for the left-invariant metric $|\omega|^2 + |v|^2$, which is the product
+    metric of $SO(3) \times \mathbb{R}^3$. No bi-invariant metric exists.
 
-    Connections: `"frame"` (default), flat with torsion, geodesics are screw motions
-    $Y e^{t\widehat u}$; `"levi-civita"` of the product metric,
-    $\Gamma(u, u') = (\frac12 \omega\times\omega', \omega\times v')$, geodesics rotate and
-    translate independently, $(R e^{t\widehat\omega}, p + t R v)$. The two differ in their
+    Connections: `"frame"` (default), flat with torsion, geodesics are screw motions $Y
+    e^{t\widehat u}$; `"levi-civita"` of the product metric, $\Gamma(u, u') = (\frac12
+    \omega\times\omega', \omega\times v')$, geodesics rotate and translate
+    independently, $(R e^{t\widehat\omega}, p + t R v)$. The two differ in their
     geodesics, hence in their Itô equations.
 
     **Arguments:**
@@ -123,7 +123,7 @@ class SE(AbstractGeometry):
         omega = log_rotation_3(matmul(transpose(r), r1))
         v = matvec(transpose(r), p1 - p)
         if self.connection == "frame":
-            # Inverse left Jacobian 1 - k/2 + c k^2, its coefficient without cancellation.
+            # Inverse left Jacobian 1 - k/2 + c k^2, with c free of cancellation.
             _, _, c2, c3, c4 = stumpff(jnp.sum(omega * omega))
             kv = jnp.cross(omega, v)
             v = v - kv / 2 + (c3 - 2 * c4) / (2 * c2) * jnp.cross(omega, kv)

@@ -20,20 +20,21 @@ from ._rotation import exp_skew, feedback, hat, log_rotation, vee
 class SO(AbstractGeometry):
     r"""$SO(n)$ with the left-invariant frame $E_a(Y) = Y\,\widehat{e_a}$.
 
-    For n = 3, $\widehat{\cdot}$ is the cross-product matrix, so that
-    $[E_a, E_b] = Y\,\widehat{e_a \times e_b}$; otherwise the basis of so(n) has one
-    matrix for each pair i < j in lexicographic order, +1 at (j, i) and -1 at (i, j). The
-    frame is orthonormal for the bi-invariant metric
-    $\langle A, B\rangle = \mathrm{tr}(A^\top B)/2$.
+    For n = 3, $\widehat{\cdot}$ is the cross-product matrix, so that $[E_a, E_b] =
+    Y\,\widehat{e_a \times e_b}$; otherwise the basis of so(n) has one matrix for each
+    pair i < j in lexicographic order, +1 at (j, i) and -1 at (i, j). The frame is
+    orthonormal for the bi-invariant metric $\langle A, B\rangle = \mathrm{tr}(A^\top
+    B)/2$.
 
-    The group acts on itself from the **right**, $\exp(\xi) \cdot Y = Y e^\xi$. The frame
-    fields are then fundamental fields themselves: the generator of $u$ is $\widehat u$ at
-    every point, and commutator-free schemes add coordinates of fields directly. Acting
-    from the left would need the adjoint $Y \widehat u Y^\top$ at every stage.
+    The group acts on itself from the **right**, $\exp(\xi) \cdot Y = Y e^\xi$. The
+    frame fields are then fundamental fields themselves: the generator of $u$ is
+    $\widehat u$ at every point, and commutator-free schemes add coordinates of fields
+    directly. Acting from the left would need the adjoint $Y \widehat u Y^\top$ at every
+    stage.
 
     Connections: `"frame"` (default), flat with torsion, and `"levi-civita"`,
-    $\nabla_{E_a} E_b = [E_a, E_b]/2$. They share their geodesics $Y e^{t \widehat u}$ and
-    so give the same Itô equations.
+    $\nabla_{E_a} E_b = [E_a, E_b]/2$. They share their geodesics $Y e^{t \widehat u}$
+    and so give the same Itô equations.
 
     `act` ends with one Newton-Schulz factor $(3 - Y^\top Y)/2$, the identity on the
     group. It is there for rounding alone: rounding the entries of $Y$ once a step is a

@@ -47,8 +47,8 @@ class SPD(AbstractGeometry):
 
     $GL(n)$ acts by $g \cdot P = g P g^\top$. With a root $F F^\top = P$ the frame is
     $E_S(P) = F S F^\top$ for $S$ in the orthonormal basis of symmetric matrices: unit
-    diagonal matrices and $(e_{ij} + e_{ji})/\sqrt2$, in the order 00, 10, 11, 20, 21, 22 of
-    the lower triangle. It is orthonormal. The generator $\xi = F S F^{-1}/2$ is
+    diagonal matrices and $(e_{ij} + e_{ji})/\sqrt2$, in the order 00, 10, 11, 20, 21,
+    22 of the lower triangle. It is orthonormal. The generator $\xi = F S F^{-1}/2$ is
     horizontal: $\exp(t\xi) \cdot P$ is the geodesic $F e^{tS} F^\top$.
 
     * `frame="cholesky"` (default): $F = L$ lower triangular. No eigendecomposition, and
@@ -205,10 +205,12 @@ class SPD(AbstractGeometry):
     def belongs(
         self, y: Float[Array, "n n"], tol: float | None = None
     ) -> Bool[Array, ""]:
-        """Symmetric up to `tol` relative to the largest entry, and positive definite."""
+        """Symmetric up to `tol` relative to the largest entry, and positive
+        definite."""
         scale = jnp.maximum(jnp.max(jnp.abs(y)), jnp.finfo(y.dtype).tiny)
         skew = jnp.max(jnp.abs(y - transpose(y))) / scale
-        positive = jnp.all(jnp.isfinite(cholesky(y)))
+        f = cholesky(y)
+        positive = jnp.all(jnp.isfinite(f)) & jnp.all(jnp.diagonal(f) > 0)
         return (skew <= default_tolerance(y, tol)) & positive
 
     def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:

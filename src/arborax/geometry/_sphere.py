@@ -25,18 +25,18 @@ class Sphere(AbstractGeometry):
     r"""The unit sphere $S^n \subset \mathbb{R}^{n+1}$ with the round metric.
 
     A sphere has no global frame, so coordinates are ambient and over-complete:
-    $E_a(y) = e_a - y_a y$ is the projection of the standard basis, `dim` is n + 1 and the
-    coordinates of a tangent vector are the vector itself. Coordinates along $y$ are
+    $E_a(y) = e_a - y_a y$ is the projection of the standard basis, `dim` is n + 1 and
+    the coordinates of a tangent vector are the vector itself. Coordinates along $y$ are
     ignored.
 
     $SO(n+1)$ acts by matrix product; the generator of the tangent vector $v$ at $y$ is
-    $v y^\top - y v^\top$. For n <= 2 its exponential is Rodrigues' formula; for larger n
-    sums of generators are general skew matrices and `act` takes a matrix exponential,
+    $v y^\top - y v^\top$. For n <= 2 its exponential is Rodrigues' formula; for larger
+    n sums of generators are general skew matrices and `act` takes a matrix exponential,
     while `exp` is always the closed form $\cos|v|\,y + \sin|v|\,v/|v|$.
 
     The connection is Levi-Civita, $\nabla_U V = DV[U] + \langle U, V\rangle y$, in
-    coordinates $\Gamma(u, v) = -\langle v, y\rangle (u - \langle u, y\rangle y)$. There is
-    no frame connection: over-complete fields cannot all be parallel.
+    coordinates $\Gamma(u, v) = -\langle v, y\rangle (u - \langle u, y\rangle y)$. There
+    is no frame connection: over-complete fields cannot all be parallel.
 
     `act` and `exp` end with one Newton step towards unit length, the identity on the
     sphere, so that rounding errors do not add up.

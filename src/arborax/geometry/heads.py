@@ -10,7 +10,8 @@ from ._matrix import expm_symmetric, lyapunov, matmul, symmetrise, transpose
 
 
 def vech(a: Float[Array, "n n"]) -> Float[Array, " k"]:
-    """Lower triangle of a matrix read by rows, 00, 10, 11, 20, 21, 22, ..., unscaled."""
+    """Lower triangle of a matrix read by rows, 00, 10, 11, 20, 21, 22, ...,
+    unscaled."""
     i, j = np.tril_indices(a.shape[-1])
     return a[i, j]
 
@@ -77,7 +78,8 @@ def _project_rotation_jvp(primals, tangents):
 
 
 def _clip_slopes(w: Array, low: float, high: float) -> Array:
-    """Divided differences of `clip` at all pairs of `w`; its derivative at equal ones."""
+    """Divided differences of `clip` at all pairs of `w`; its derivative at equal
+    ones."""
     clipped = jnp.clip(w, low, high)
     gap = w[:, None] - w[None, :]
     scale = jnp.finfo(w.dtype).eps * (jnp.abs(w)[:, None] + jnp.abs(w)[None, :])
