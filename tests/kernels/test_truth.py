@@ -27,7 +27,9 @@ def test_truncated_left_point(kind, depth, rng):
     x, y = _paths(rng, 1, 5, 2)[0], _paths(rng, 1, 4, 2)[0]
     expected = brute.kernel(kind, np.diff(x, axis=0), np.diff(y, axis=0), depth)
     for method in ("recursion", "features"):
-        got = signature_kernel(jnp.asarray(x), jnp.asarray(y), kind, depth, method=method)
+        got = signature_kernel(
+            jnp.asarray(x), jnp.asarray(y), kind, depth, method=method
+        )
         np.testing.assert_allclose(got, expected, rtol=1e-11)
 
 

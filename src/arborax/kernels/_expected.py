@@ -60,8 +60,8 @@ def expected_signature(
     is a martingale, `C = sum_n S_n(w) dx_n^i` has mean zero, and `mean(S - beta C)`,
     `beta = cov(S, C) / var(C)`, has the same limit and a smaller variance, by the
     factor `1 - corr(S, C)^2`: often an order of magnitude (Lucchese, Pakkanen,
-    Veraart, "Learning with expected signatures", 2025). Estimating `beta` from the same sample
-    costs a bias of order one over the sample size.
+    Veraart, "Learning with expected signatures", 2025). Estimating `beta` from the
+    same sample costs a bias of order one over the sample size.
 
     **Arguments:**
 
