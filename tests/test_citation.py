@@ -17,6 +17,12 @@ def test_bibliography_is_complete_and_used():
     assert cited == set(_bibliography())
 
 
+def test_cited_names_exist():
+    known = {*vars(abx), *vars(getattr(abx, "models", abx))}
+    models = {"BNRDE", "LogNCDE", "NRDE", "NCDE"}
+    assert set(_CITES) - models <= known
+
+
 def test_entries_are_balanced():
     for entry in _bibliography().values():
         assert entry.count("{") == entry.count("}")

@@ -31,10 +31,12 @@ _CITES: dict[str, tuple[str, ...]] = {
     "CFEES27": ("shmelev2025ees", "shmelev2025lie"),
     # Kernels.
     "signature_kernel": ("kiraly2019", "salvi2021"),
+    "SignatureKernel": ("kiraly2019", "salvi2021"),
+    "signature_gram": ("kiraly2019", "salvi2021"),
     "mmd": ("gretton2012", "chevyrev2022"),
     "signature_score": ("issa2023",),
     "two_sample_test": ("gretton2012",),
-    "RandomFourierSignatureFeatures": ("toth2025",),
+    "RandomFourierSignature": ("toth2025",),
     # Models.
     "BNRDE": ("thompson2026",),
     "LogNCDE": ("walker2024",),
