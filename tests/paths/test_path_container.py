@@ -199,6 +199,10 @@ VALUE_ERRORS = {
     "repeated": (dict(ts=np.array([0.0, 1.0, 1.0, 3.0])), "strictly increasing"),
     "nan time": (dict(ts=np.array([0.0, 1.0, np.nan, 3.0])), "strictly increasing"),
     "inf time": (dict(ts=np.array([0.0, 1.0, 2.0, np.inf])), "strictly increasing"),
+    "inf valid time": (
+        dict(ts=np.array([0.0, 1.0, np.inf, np.inf]), lengths=3),
+        "strictly increasing",
+    ),
     "zero length": (dict(lengths=0), "between 1"),
     "long length": (dict(lengths=5), "between 1"),
     "asymmetric": (

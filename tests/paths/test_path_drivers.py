@@ -1,4 +1,4 @@
-"""Laws of the drivers: exact linear algebra, and tests at level 1e-3 with fixed keys."""
+"""Laws of the drivers: exact where linear algebra can say, else at level 1e-3."""
 
 import equinox as eqx
 import jax
@@ -60,7 +60,7 @@ def test_brownian_brackets():
 @pytest.mark.parametrize("hurst", (0.05, 0.3, 0.5, 0.75, 0.95))
 @pytest.mark.parametrize("n", (1, 2, 37, 4096))
 def test_circulant_embedding_is_exact(hurst, n):
-    """The circulant with this spectrum has the covariance of the noise as its corner."""
+    """The corner of the circulant with this spectrum is the noise's covariance."""
     spectrum = fractional_noise_spectrum(n, hurst)
     k = np.arange(n, dtype=float)
     gamma = (
@@ -205,5 +205,7 @@ def test_errors():
         abx.brownian(key, np.arange(4), 1)
     with pytest.raises(TypeError, match="floating"):
         abx.brownian(key, ts, 1, dtype=np.int32)
+    with pytest.raises(TypeError, match="float32 or float64"):
+        abx.fractional_brownian(key, 4, 0.3, dtype=np.float16)
     with pytest.raises(RuntimeError, match="strictly increasing"):
         abx.brownian(key, ts[::-1], 1)

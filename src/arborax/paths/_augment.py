@@ -13,12 +13,9 @@ def _time_first(ts: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
     return jnp.concatenate([clock[..., None], xs], axis=-1)
 
 
-def _time_brackets(brackets: Array | None) -> Array | None:
+def _time_brackets(brackets: Array) -> Array:
     """Brackets with a first channel of finite variation, hence zero row and column."""
-    if brackets is None:
-        return None
-    rows = [(0, 0)] * (brackets.ndim - 2) + [(1, 0), (1, 0)]
-    return jnp.pad(brackets, rows)
+    return jnp.pad(brackets, [(0, 0)] * (brackets.ndim - 2) + [(1, 0), (1, 0)])
 
 
 def _interleave(even: Array, odd: Array, axis: int) -> Array:
@@ -56,7 +53,9 @@ def add_time(path: SampledPath) -> SampledPath:
     lengths.
     """
     path = path.filled()
-    brackets = _time_brackets(path.brackets)
+    brackets = path.brackets
+    if brackets is not None:
+        brackets = _time_brackets(brackets)
     xs = _time_first(path.ts, path.xs)
     return SampledPath(path.ts, xs, brackets=brackets, check=False)
 

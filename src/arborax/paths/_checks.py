@@ -5,11 +5,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 
 def is_concrete(*arrays: Any) -> bool:
     """Whether all values are known now (none is a tracer); `None` counts as known."""
-    return not any(isinstance(a, jax.core.Tracer) for a in arrays)
+    return not any(isinstance(a, Tracer) for a in arrays)
 
 
 def as_floating(name: str, value: Any) -> jax.Array:

@@ -18,6 +18,16 @@ def _as_horizon(horizon: Any) -> float:
     return horizon
 
 
+def _fft_dtype(dtype: Any) -> Any:
+    dtype = as_real_dtype(dtype)
+    if dtype not in (jnp.float32, jnp.float64):
+        raise TypeError(
+            f"`dtype` must be float32 or float64 (the FFT has no other), got {dtype}. "
+            "Cast the result instead."
+        )
+    return dtype
+
+
 def fractional_brownian(
     key: PRNGKeyArray,
     num_steps: int,
@@ -54,7 +64,7 @@ def fractional_brownian(
     """
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
     hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
-    dtype = as_real_dtype(dtype)
+    dtype = _fft_dtype(dtype)
     spectrum = fractional_noise_spectrum(n, hurst)
     # Hermitian Gaussian coefficients: real at both ends, E|w|^2 = 1 everywhere.
     scale = np.sqrt(spectrum * 2 * n) * (horizon / n) ** hurst
@@ -130,8 +140,8 @@ def riemann_liouville(
     driver_key, cell_key = jr.split(key)
     step = horizon / n
     if increments is None:
-        dtype = as_real_dtype(dtype)
-        dw = np.sqrt(step) * jr.normal(driver_key, (*shape, dim, n), dtype)
+        dtype = _fft_dtype(dtype)
+        dw = step**0.5 * jr.normal(driver_key, (*shape, dim, n), dtype)
     else:
         dw = as_floating("increments", increments)
         if dw.shape != full:
@@ -139,7 +149,7 @@ def riemann_liouville(
                 f"`increments` must have shape {full} (shape, num_steps, dim), got "
                 f"{dw.shape}."
             )
-        dtype = as_real_dtype(dw.dtype if dtype is None else dtype)
+        dtype = _fft_dtype(dw.dtype if dtype is None else dtype)
         dw = jnp.swapaxes(dw.astype(dtype), -1, -2)
 
     a = hurst - 0.5
@@ -147,13 +157,13 @@ def riemann_liouville(
     # Mean kernel of each cell: (b_k dt)^a in the paper's notation.
     kernel = step**a * np.diff(k ** (a + 1)) / (a + 1)
     spread = step ** (2 * a + 1) / (2 * a + 1) - step * kernel[0] ** 2
-    spread = np.sqrt(max(spread, 0.0))
+    spread = float(np.sqrt(2 * hurst * max(spread, 0.0)))
     size = 2 * n
     table = np.fft.rfft(np.sqrt(2 * hurst) * kernel, size)
-    table = jnp.asarray(table, jnp.result_type(dtype, jnp.complex64))
+    table = jnp.asarray(table, np.result_type(dtype, np.complex64))
     table = table.reshape((1,) * (len(shape) + 1) + (-1,))
     smooth = jnp.fft.irfft(jnp.fft.rfft(dw, size, axis=-1) * table, size, axis=-1)
-    rough = jr.normal(cell_key, dw.shape, dtype) * (np.sqrt(2 * hurst) * spread)
+    rough = jr.normal(cell_key, dw.shape, dtype) * spread
     path = smooth[..., :n] + rough
     path = jnp.concatenate([jnp.zeros((*shape, dim, 1), dtype), path], axis=-1)
     return jnp.swapaxes(path, -1, -2), jnp.swapaxes(dw, -1, -2)

@@ -189,7 +189,10 @@ class HermiteInterpolation(AbstractInterpolation):
     (at the first one: to the one after it), so the value at `t` depends on no sample
     later than the first observation after `t`. Once continuously differentiable between
     a channel's first and last observation (Morrill et al., "Neural controlled
-    differential equations for online prediction tasks", 2021).
+    differential equations for online prediction tasks", 2021). Times without an
+    observation of a channel have no influence on it: the curve is that of the observed
+    values alone (unlike `diffrax.backward_hermite_coefficients`, which starts a new
+    piece at each such time).
     """
 
     ts: Float[Array, "*#batch times"]

@@ -1,6 +1,6 @@
 """The container of sampled paths."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -220,43 +220,37 @@ def _check_sampled(
     brackets: Array | None,
 ) -> Array:
     """Check values: on the host if they are known now, else when they run."""
-    xp = np if is_concrete(ts, xs, mask, lengths, brackets) else jnp
-    ts_, xs_, mask_, lengths_, brackets_ = (
-        None if a is None else xp.asarray(a) for a in (ts, xs, mask, lengths, brackets)
-    )
+    xp: Any = np if is_concrete(ts, xs, mask, lengths, brackets) else jnp
+    ts_, xs_ = xp.asarray(ts), xp.asarray(xs)
     batch, times = xs.shape[:-2], xs.shape[-2]
-    tests = []
+    valid = xp.ones((*batch, times), bool)
 
     finite = xp.isfinite(xs_)
-    steps_ok = xp.isfinite(ts_[..., :-1]) & (ts_[..., 1:] > ts_[..., :-1])
+    steps_ok = xp.isfinite(ts_[..., 1:]) & (ts_[..., 1:] > ts_[..., :-1])
     steps_ok = xp.broadcast_to(steps_ok, (*batch, times - 1))
-    ends_ok = xp.all(xp.isfinite(ts_[..., 0]))
-    if times > 1 and lengths_ is None:
-        ends_ok = ends_ok & xp.all(xp.isfinite(ts_[..., -1]))
-    if mask_ is not None:
-        mask_ = mask_ if mask_.ndim == xs_.ndim else mask_[..., None]
-        finite = finite | ~xp.broadcast_to(mask_, xs.shape)
-    if lengths_ is not None:
-        place = xp.arange(times, dtype=lengths_.dtype).reshape(
-            (1,) * lengths_.ndim + (times,)
-        )
-        valid = xp.broadcast_to(place < lengths_[..., None], (*batch, times))
-        finite = finite | ~valid[..., None]
-        steps_ok = steps_ok | ~valid[..., 1:]
-    tests.append(~xp.all(finite))
-    tests.append(~(xp.all(steps_ok) & ends_ok))
-    if lengths_ is not None:
-        tests.append(xp.any((lengths_ < 1) | (lengths_ > times)))
+    start_ok = xp.all(xp.isfinite(ts_[..., 0]))
+    if lengths is None:
+        bad_lengths = xp.zeros((), bool)
     else:
-        tests.append(xp.zeros((), bool))
-    if brackets_ is not None:
+        lengths_ = xp.asarray(lengths)
+        bad_lengths = xp.any((lengths_ < 1) | (lengths_ > times))
+        place = xp.arange(times, dtype=lengths.dtype)
+        place = place.reshape((1,) * lengths.ndim + (times,))
+        valid = xp.broadcast_to(place < lengths_[..., None], (*batch, times))
+    finite = finite | ~valid[..., None]
+    steps_ok = steps_ok | ~valid[..., 1:]
+    if mask is not None:
+        mask_ = xp.asarray(mask if mask.ndim == xs.ndim else mask[..., None])
+        finite = finite | ~xp.broadcast_to(mask_, xs.shape)
+    tests = [~xp.all(finite), ~(xp.all(steps_ok) & start_ok), bad_lengths]
+    if brackets is not None:
+        brackets_ = xp.asarray(brackets)
         tolerance = float(jnp.finfo(brackets.dtype).eps) ** 0.75
         with np.errstate(invalid="ignore"):
             gap = xp.abs(brackets_ - xp.swapaxes(brackets_, -1, -2))
         biggest = xp.max(xp.abs(brackets_), axis=(-1, -2), keepdims=True)
         good = xp.all(gap <= tolerance * biggest, axis=(-1, -2))
-        if lengths_ is not None:
-            good = xp.broadcast_to(good, (*batch, times - 1)) | ~valid[..., 1:]
+        good = xp.broadcast_to(good, (*batch, times - 1)) | ~valid[..., 1:]
         tests.append(~xp.all(good))
     for bad, message in zip(tests, _MESSAGES):
         if isinstance(bad, np.ndarray | np.bool_) and not bad:
