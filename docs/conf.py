@@ -69,32 +69,47 @@ def _admonition(match: re.Match) -> str:
     return f"{indent}.. admonition:: {kind.capitalize()}\n"
 
 
-def _fences(lines: list[str]):
-    """Split into (is_code, lines) runs."""
-    run, code = [], False
-    for line in lines:
-        if line.lstrip().startswith("```"):
-            yield code, run
-            run, code = [], not code
-        else:
-            run.append(line)
-    yield code, run
+def _table(match: re.Match) -> str:
+    """A Markdown table as a list-table."""
+    rows = [line.strip().strip("|") for line in match.group(0).strip().split("\n")]
+    cells = [[cell.strip() for cell in row.split("|")] for row in rows]
+    out = [".. list-table::", "   :header-rows: 1", ""]
+    for row in [cells[0], *cells[2:]]:
+        out += [f"   {'* -' if k == 0 else '  -'} {cell}" for k, cell in enumerate(row)]
+    indent = re.match(r"\s*", match.group(0).split("\n")[0]).group(0)
+    return "\n" + textwrap.indent("\n".join(out), indent) + "\n\n"
+
+
+def _prose(text: str) -> str:
+    # A paragraph, a blank line, four more spaces: Markdown's indented code.
+    text = re.sub(
+        r"^( *)(?![-*] |!!!|\?\?\?)(\S.*)\n\n(?=\1    \S)",
+        r"\1\2\n\n\1::\n\n",
+        text,
+        flags=re.M,
+    )
+    text = re.sub(r"^( *)!!! (\w+).*$", _admonition, text, flags=re.M)
+    text = re.sub(r'^( *)\?\?\? \w+ "(.+)"$', r"\1**\2:**\n", text, flags=re.M)
+    text = re.sub(r"\[(`[^`]+`)\]\[\]", r"\1", text)
+    text = re.sub(r"(?:^ *\|.*\|\n?){3,}", _table, text, flags=re.M)
+    return _inline(text)
+
+
+def _code(indent: str, body: str) -> str:
+    body = textwrap.indent(textwrap.dedent(body), "   ")
+    block = f"\n.. code-block:: python\n\n{body}\n"
+    return textwrap.indent(block, indent)
 
 
 def markdown_docstring(app, what, name, obj, options, lines):
-    out = []
-    for is_code, run in _fences(lines):
-        if is_code:
-            out += ["", ".. code-block:: python", ""]
-            out += textwrap.indent(textwrap.dedent("\n".join(run)), "   ").split("\n")
-            out += [""]
-        else:
-            text = "\n".join(run)
-            text = re.sub(r"^(\s*)!!! (\w+).*$", _admonition, text, flags=re.M)
-            text = re.sub(r'^(\s*)\?\?\? \w+ "(.+)"$', r"\1**\2:**\n", text, flags=re.M)
-            text = re.sub(r"\[(`[^`]+`)\]\[\]", r"\1", text)
-            out += _inline(text).split("\n")
-    lines[:] = out
+    # Odd pieces of the split are (indentation, body) of fenced blocks.
+    pieces = re.split(
+        r"^( *)```[^\n]*\n(.*?)^ *```$", "\n".join(lines), flags=re.M | re.S
+    )
+    out = _prose(pieces[0])
+    for indent, body, prose in zip(pieces[1::3], pieces[2::3], pieces[3::3]):
+        out += _code(indent, body) + _prose(prose)
+    lines[:] = out.split("\n")
 
 
 # Pages made from what the package and the repository hold at build time.
