@@ -36,6 +36,7 @@ html_static_path = ["_static"]
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
+autoclass_content = "both"
 autodoc_class_signature = "mixed"
 
 
@@ -58,8 +59,13 @@ def _inline(text: str) -> str:
             out.append(f"``{' '.join(piece[1:-1].split())}``")
         else:
             out.append(re.sub(r"\[([^\]]+)\]\((https?:[^)]+)\)", r"`\1 <\2>`__", piece))
-    # An inline role must be followed by a space or punctuation.
-    return re.sub(r"((?:``[^`]+``)|(?::math:`[^`]+`))(?=\w)", r"\1\\ ", "".join(out))
+    # Inline markup must not touch a letter: "\\ " separates without a space.
+    for k in range(1, len(out) - 1, 2):
+        if re.match(r"\w", out[k + 1]):
+            out[k] += "\\ "
+        if re.search(r"\w$", out[k - 1]):
+            out[k] = "\\ " + out[k]
+    return "".join(out)
 
 
 def _admonition(match: re.Match) -> str:
