@@ -213,8 +213,12 @@ VALUE_ERRORS = {
 }
 
 
-@pytest.mark.parametrize("jit", (False, True))
-@pytest.mark.parametrize("case", VALUE_ERRORS)
+TRACED = ("nan", "unsorted", "zero length", "asymmetric")
+
+
+@pytest.mark.parametrize(
+    "case, jit", [(c, False) for c in VALUE_ERRORS] + [(c, True) for c in TRACED]
+)
 def test_value_errors(case, jit):
     change, match = VALUE_ERRORS[case]
     arguments = dict(ts=np.arange(4.0), xs=np.zeros((4, 2))) | change
