@@ -144,7 +144,7 @@ def test_two_processes_equal_one(tmp_path):
         for i in range(2)
     ]
     try:
-        outputs = [p.communicate(timeout=120)[0] for p in processes]
+        outputs = [p.communicate(timeout=300)[0] for p in processes]
     finally:
         for p in processes:
             p.kill()
