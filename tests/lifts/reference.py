@@ -4,11 +4,12 @@ Fields are Python functions from points to ambient tangent vectors; nothing is s
 contracted or cached. Slow, and independent of the library's own recursion.
 """
 
-import arborax as abx
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 import numpy as np
+
+import arborax as abx
 
 
 def add(x, y, scale=1.0):

@@ -1,18 +1,45 @@
-"""Shared noise, reference solutions and slopes for convergence tests."""
+"""Shared noise, reference solutions and slopes for convergence tests.
 
-import arborax as abx
+Window counts of one test are padded with empty windows (zero log-signatures) to the
+largest, so that each equation is compiled once.
+"""
+
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
-import jax.tree_util as jtu
 import numpy as np
-from arborax.signatures import rough_path
+
+import arborax as abx
 
 
-def brownian_paths(key, paths, steps, d, horizon=1.0):
-    """Sample paths `(paths, steps + 1, d)` on a fine uniform grid."""
-    dt = horizon / steps
-    dx = jnp.sqrt(dt) * jr.normal(key, (paths, steps, d), jnp.float64)
+class Control(eqx.Module):
+    """Log-signatures given by hand."""
+
+    alg: object = eqx.field(static=True)
+    knots: jax.Array
+    log_signatures: jax.Array
+    calculus: str = eqx.field(static=True, default="stratonovich")
+
+
+def bounded_fields(d, geometry, seed=0, scale=0.6):
+    """Smooth bounded fields without symmetry."""
+    rng = np.random.default_rng(seed)
+    size = int(np.prod(geometry.point_shape))
+    weight = rng.normal(size=(d, geometry.dim, size)) / np.sqrt(size)
+    bias = rng.normal(size=(d, geometry.dim))
+
+    def fields(y):
+        flat = jnp.ravel(y)
+        a, b = (jnp.asarray(x, flat.dtype) for x in (weight, bias))
+        return scale * jnp.sin(a @ flat + b)
+
+    return fields
+
+
+def brownian_paths(key, paths, steps, d):
+    """Sample paths `(paths, steps + 1, d)` on a fine uniform grid of [0, 1]."""
+    dx = jr.normal(key, (paths, steps, d), jnp.float64) / np.sqrt(steps)
     zero = jnp.zeros((paths, 1, d))
     return jnp.concatenate([zero, jnp.cumsum(dx, axis=1)], axis=1)
 
@@ -29,56 +56,101 @@ def geodesic_euler(fields, y0, xs, geometry):
     return jax.jit(jax.vmap(one))(xs)
 
 
-def stratonovich_reference(fields, y0, xs, geometry):
+def flow_reference(fields, y0, xs, geometry):
     """Final states of the equation driven by the piecewise-linear paths."""
-    alg = abx.Shuffle(xs.shape[-1], 1)
+    d = xs.shape[-1]
+    alg = abx.Shuffle(d, 1)
+    knots = jnp.linspace(0.0, 1.0, xs.shape[1])
 
     def one(x):
-        ts = jnp.linspace(0.0, 1.0, x.shape[0])
-        control = rough_path(ts, x, alg)
+        control = Control(alg, knots, jnp.diff(x, axis=0))
         return abx.solve(
-            fields, y0, control, geometry=geometry, solver=abx.CF4(), save="final"
-        ).ys
+            fields,
+            y0,
+            control,
+            geometry=geometry,
+            solver=abx.CF4(),
+            save="final",
+            throw=False,
+        ).ys[0]
 
-    out = jax.jit(jax.vmap(one))(xs)
-    return jtu.tree_map(lambda leaf: leaf[:, 0], out)
+    return jax.jit(jax.vmap(one))(xs)
 
 
-def log_ode(
-    fields, y0, xs, alg, geometry, windows, *, brackets=None, mask=None, **options
-):
-    """Final states of the log-ODE with equal windows, one for each path.
+def with_ito_drift(fields, geometry):
+    """Fields `(V_1, .., V_d, V_0)` with V_0 = -1/2 sum nabla_{V_i} V_i, to be driven
+    by a Brownian motion and time: the Itô equation as a Stratonovich one."""
 
-    `mask` multiplies the log-signatures, to leave terms out on purpose.
-    """
-    options = {"solver": abx.CF4(), "substeps": 2, **options}
+    def extended(y):
+        v = fields(y)
+        drift = sum(
+            geometry.covariant_derivative(lambda z, i=i: fields(z)[i], y, v[i])
+            for i in range(v.shape[0])
+        )
+        return jnp.concatenate([v, -drift[None] / 2])
 
-    def one(x):
-        ts = jnp.linspace(0.0, 1.0, x.shape[0])
-        window = (x.shape[0] - 1) // windows
-        control = rough_path(ts, x, alg, window=window, brackets=brackets)
-        if mask is not None:
-            lams = control.log_signatures
-            lams = lams * jnp.broadcast_to(jnp.asarray(mask, lams.dtype), lams.shape)
-            control = _replace(control, lams)
+    return extended
+
+
+def window_log_signatures(xs, alg, sizes, brackets=None):
+    """`{n: (paths, n, primitives)}` for window counts halving from the largest."""
+    largest = max(sizes)
+    steps = (xs.shape[1] - 1) // largest
+    pieces = jnp.stack(
+        [xs[:, k * steps : (k + 1) * steps + 1] for k in range(largest)], axis=1
+    )
+    if brackets == "time":  # identity, per unit time
+        share = jnp.eye(alg.dim) / (xs.shape[1] - 1)
+        shape = (*pieces.shape[:2], steps, alg.dim, alg.dim)
+        brackets = jnp.broadcast_to(share, shape)
+    log = jax.jit(lambda p: abx.log_signature(p, alg, brackets=brackets))
+    lams = np.asarray(log(pieces))
+    out, size = {largest: lams}, largest
+    group = alg.exp(alg.from_primitive(lams))
+    while size > min(sizes):
+        group = alg.product(group[:, 0::2], group[:, 1::2])
+        size //= 2
+        out[size] = alg.to_primitive(alg.log(group))
+    return {n: out[n] for n in sizes}
+
+
+def pad(lams):
+    """Stack window counts, filled up with empty windows: `(sizes, .., windows, p)`."""
+    largest = max(lams)
+    rows = []
+    for lam in lams.values():
+        width = [(0, 0)] * lam.ndim
+        width[-2] = (0, largest - lam.shape[-2])
+        rows.append(np.pad(lam, width))
+    return jnp.asarray(np.stack(rows))
+
+
+def log_ode(fields, y0, lams, alg, geometry, *, solver=None, substeps=2):
+    """Final states `(sizes, paths, ..)` for padded log-signatures."""
+    knots = jnp.linspace(0.0, 1.0, lams.shape[-2] + 1)
+    solver = abx.CF4() if solver is None else solver
+
+    def one(lam):
         return abx.solve(
-            fields, y0, control, geometry=geometry, save="final", **options
-        ).ys
+            fields,
+            y0,
+            Control(alg, knots, lam),
+            geometry=geometry,
+            solver=solver,
+            substeps=substeps,
+            save="final",
+            adjoint="direct",
+            throw=False,
+        ).ys[0]
 
-    out = jax.jit(jax.vmap(one))(xs)
-    return jtu.tree_map(lambda leaf: leaf[:, 0], out)
+    return jax.jit(jax.vmap(jax.vmap(one)))(lams)
 
 
-def _replace(control, lams):
-    import equinox as eqx
-
-    return eqx.tree_at(lambda c: c.log_signatures, control, lams)
-
-
-def rms(x, y):
-    """Root mean square over paths of the largest ambient difference."""
-    gap = jnp.abs(x - y).reshape(x.shape[0], -1).max(axis=1)
-    return float(jnp.sqrt(jnp.mean(gap**2)))
+def errors(states, reference):
+    """Root mean square over paths of the largest ambient difference, for each size."""
+    gap = jnp.abs(states - reference[None])
+    gap = gap.reshape(*gap.shape[:2], -1).max(axis=-1)
+    return np.asarray(jnp.sqrt(jnp.mean(gap**2, axis=1)))
 
 
 def slope(sizes, errors):

@@ -110,7 +110,7 @@ class FrameCalculus:
             return out
         return out + sum_rows(jax.vmap(lambda u, e: self.connect(y, u, e))(w, v))
 
-    def trees(self, y, weight: int) -> tuple[Float[Array, "trees dim"], ...]:
+    def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
         if weight == 1:
             return (self.fields(y),)
@@ -156,7 +156,7 @@ class FrameCalculus:
         return (*lower, top)
 
     def contract(
-        self, x: list[Float[Array, " size"]], y, grading: Grading, letters=None
+        self, x: list[Float[Array, " _"]], y, grading: Grading, letters=None
     ) -> Float[Array, " dim"]:
         """The tree part of the window field: coefficients of weights `1..len(x)`.
 
@@ -272,7 +272,7 @@ def _add(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
 
 
 def contract(
-    x: list[Float[Array, " size"]],
+    x: list[Float[Array, " _"]],
     y,
     grading: Grading,
     dim: int,

@@ -16,8 +16,8 @@ from ._calculus import FrameCalculus, sum_rows
 
 
 def forest_tensors(
-    coefficients: dict[tuple[int, ...], Float[Array, " size"]],
-    values: tuple[Float[Array, "trees dim"], ...],
+    coefficients: dict[tuple[int, ...], Float[Array, " _"]],
+    values: tuple[Float[Array, "_ dim"], ...],
 ) -> dict[int, Array]:
     """Contract forest coefficients with the fields of their trees.
 
@@ -96,8 +96,8 @@ def _total_derivative(calculus: FrameCalculus, y, tensors: dict[int, Array]):
 def forest_part(
     calculus: FrameCalculus,
     y,
-    coefficients: dict[tuple[int, ...], Float[Array, " size"]],
-    values: tuple[Float[Array, "trees dim"], ...],
+    coefficients: dict[tuple[int, ...], Float[Array, " _"]],
+    values: tuple[Float[Array, "_ dim"], ...],
 ) -> Float[Array, " dim"]:
     """The contribution of all forests of two or more trees, in frame coordinates."""
     tensors = forest_tensors(coefficients, values)

@@ -33,7 +33,7 @@ class DyadicControl(eqx.Module):
     alg: AbstractHopfAlgebra = eqx.field(static=True)
     calculus: str = eqx.field(static=True)
     knots: Float[Array, " finest"]
-    levels: tuple[Float[Array, "intervals primitives"], ...]
+    levels: tuple[Float[Array, "_ primitives"], ...]
 
 
 def dyadic_control(

@@ -1,0 +1,196 @@
+"""Gradients: checkpointed, reversible and direct, on manifolds as well."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jax.tree_util as jtu
+import numpy as np
+import pytest
+
+import arborax as abx
+
+
+class Fields(eqx.Module):
+    """A one-layer field with parameters."""
+
+    weight: jax.Array
+    bias: jax.Array
+
+    def __init__(self, d, geometry, dtype=jnp.float64):
+        size = int(np.prod(geometry.point_shape))
+        shape = (d, geometry.dim, size)
+        self.weight = jr.normal(jr.PRNGKey(0), shape, dtype) / np.sqrt(size)
+        self.bias = jr.normal(jr.PRNGKey(1), shape[:2], dtype)
+
+    def __call__(self, y):
+        return 0.5 * jnp.sin(self.weight @ jnp.ravel(y) + self.bias)
+
+
+def setup(geometry, alg, windows=8, dtype=jnp.float64):
+    steps = 8 * windows
+    dx = jr.normal(jr.PRNGKey(2), (steps, alg.dim), dtype) / np.sqrt(steps)
+    xs = jnp.concatenate([jnp.zeros((1, alg.dim), dtype), jnp.cumsum(dx, axis=0)])
+    ts = jnp.linspace(0.0, 1.0, steps + 1, dtype=dtype)
+    brackets = None if isinstance(alg, abx.Shuffle) else "realised"
+    control = abx.rough_path(ts, xs, alg, window=8, brackets=brackets)
+    return (
+        Fields(alg.dim, geometry, dtype),
+        geometry.random_point(jr.PRNGKey(3), dtype),
+        control,
+    )
+
+
+def gradients(fields, y0, control, geometry, adjoint, save="knots", **options):
+    def loss(model, y, lams):
+        driven = eqx.tree_at(lambda c: c.log_signatures, control, lams)
+        sol = abx.solve(
+            model, y, driven, geometry=geometry, adjoint=adjoint, save=save, **options
+        )
+        weight = jnp.cos(jnp.arange(sol.ys.size, dtype=sol.ys.dtype))
+        return jnp.sum(weight.reshape(sol.ys.shape) * sol.ys**2)
+
+    grad = jax.jit(jax.grad(loss, argnums=(0, 1, 2)))
+    return grad(fields, y0, control.log_signatures)
+
+
+def gap(x, y):
+    sizes = [float(jnp.abs(b).max()) for b in jtu.tree_leaves(y)]
+    gaps = jtu.tree_map(lambda a, b: float(jnp.abs(a - b).max()), x, y)
+    return max(jtu.tree_leaves(gaps)) / max(sizes)
+
+
+@pytest.mark.parametrize(
+    "geometry,alg",
+    [
+        (abx.Euclidean(3), abx.GrossmanLarson(2, 2)),
+        (abx.SO(3), abx.MuntheKaasWright(2, 2)),
+        (abx.SPD(2), abx.Ito(2, 2)),
+    ],
+    ids=["euclidean", "so3", "spd"],
+)
+def test_adjoints_agree(geometry, alg):
+    """Checkpointed gradients are exact; reversible ones agree to the round-trip defect,
+    which falls with the window length and with the order of the scheme."""
+    fields, y0, control = setup(geometry, alg)
+    args = (fields, y0, control, geometry)
+    direct = gradients(*args, "direct")
+    assert gap(gradients(*args, "checkpointed"), direct) < 1e-12
+    reversible = gap(gradients(*args, "reversible"), direct)
+    assert reversible < 1e-3
+    fine = {"substeps": 4}
+    finer = gap(
+        gradients(*args, "reversible", **fine), gradients(*args, "direct", **fine)
+    )
+    assert finer < max(reversible / 50, 1e-9)
+
+
+def test_reversible_seven_is_closer():
+    geometry, alg = abx.SO(3), abx.Shuffle(2, 2)
+    fields, y0, control = setup(geometry, alg)
+    args = (fields, y0, control, geometry)
+    gaps = [
+        gap(
+            gradients(*args, "reversible", "final", solver=solver),
+            gradients(*args, "direct", "final", solver=solver),
+        )
+        for solver in (abx.CFEES25(), abx.CFEES27())
+    ]
+    assert gaps[1] < gaps[0] / 10 and gaps[1] < 1e-6
+
+
+def test_closed_over_parameters_are_seen():
+    """A plain function that closes over traced parameters is differentiated too."""
+    geometry, alg = abx.SO(3), abx.Ito(2, 2)
+    fields, y0, control = setup(geometry, alg, windows=4)
+
+    def loss(model, adjoint):
+        sol = abx.solve(
+            lambda y: 0.5 * model(y),
+            y0,
+            control,
+            geometry=geometry,
+            adjoint=adjoint,
+            save="final",
+        )
+        return jnp.sum(sol.ys[0, 0])
+
+    grads = [
+        jax.jit(jax.grad(lambda m, a=a: loss(m, a)))(fields)
+        for a in ("reversible", "direct")
+    ]
+    assert gap(*grads) < 1e-4
+
+
+def test_gradient_against_finite_differences():
+    geometry, alg = abx.SPD(2), abx.MuntheKaasWright(2, 2)
+    fields, _, control = setup(geometry, alg, windows=4)
+    y0 = jnp.eye(2)  # repeated eigenvalues
+
+    def loss(bias):
+        model = eqx.tree_at(lambda m: m.bias, fields, bias)
+        sol = abx.solve(model, y0, control, geometry=geometry, save="final")
+        return jnp.sum(jnp.sin(sol.ys))
+
+    direction = jr.normal(jr.PRNGKey(5), fields.bias.shape, jnp.float64)
+    loss = jax.jit(loss)
+    got = jnp.sum(jax.grad(loss)(fields.bias) * direction)
+    eps = 1e-5
+    up, down = fields.bias + eps * direction, fields.bias - eps * direction
+    np.testing.assert_allclose(got, (loss(up) - loss(down)) / (2 * eps), rtol=1e-6)
+
+
+def test_vmap_and_forward_mode():
+    geometry, alg = abx.SO(3), abx.Shuffle(2, 2)
+    fields, y0, control = setup(geometry, alg, windows=4)
+    batch = jtu.tree_map(lambda leaf: jnp.stack([leaf, leaf]), control)
+    run = lambda c, y: abx.solve(fields, y, c, geometry=geometry).ys[-1]  # noqa: E731
+    out = jax.jit(jax.vmap(run, in_axes=(0, None)))(batch, y0)
+    np.testing.assert_allclose(out[0], out[1], atol=1e-14)
+    tangent = geometry.frame(y0, jnp.array([1.0, 0.0, 0.0]))
+    _, dot = jax.jvp(lambda y: run(control, y), (y0,), (tangent,))
+    assert bool(jnp.all(jnp.isfinite(dot)))
+
+
+def test_memory_does_not_grow_with_windows():
+    """Temporary memory of the compiled gradient, from 16 to 1024 windows."""
+    geometry, alg = abx.SO(3), abx.Shuffle(2, 2)
+    fields, y0, _ = setup(geometry, alg, windows=1)
+
+    def temporary(windows, adjoint):
+        def loss(model, lams):
+            knots = jnp.linspace(0.0, 1.0, windows + 1)
+            control = Given(alg, knots, lams)
+            sol = abx.solve(
+                model,
+                y0,
+                control,
+                geometry=geometry,
+                adjoint=adjoint,
+                save="final",
+                throw=False,
+            )
+            return jnp.sum(sol.ys)
+
+        lams = jax.ShapeDtypeStruct((windows, alg.primitive_size), jnp.float64)
+        compiled = jax.jit(jax.grad(loss)).lower(fields, lams).compile()
+        return compiled.memory_analysis().temp_size_in_bytes
+
+    growth = temporary(1024, "reversible") - temporary(16, "reversible")
+    assert growth < 64 * 1008  # less than a copy of the log-signatures and knots
+    assert temporary(1024, "direct") > 10 * temporary(1024, "reversible")
+
+
+class Given(eqx.Module):
+    alg: object = eqx.field(static=True)
+    knots: jax.Array
+    log_signatures: jax.Array
+    calculus: str = eqx.field(static=True, default="stratonovich")
+
+
+def test_scheme_must_be_reversible():
+    geometry, alg = abx.SO(3), abx.Shuffle(2, 2)
+    fields, y0, control = setup(geometry, alg, windows=2)
+    options = {"solver": abx.CF4(), "adjoint": "reversible"}
+    with pytest.raises(ValueError, match="effectively symmetric"):
+        abx.solve(fields, y0, control, geometry=geometry, **options)

@@ -1,0 +1,197 @@
+"""The solve itself: saved states, results, refusals."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import arborax as abx
+
+from .harness import bounded_fields, Control
+
+
+@pytest.fixture(scope="module")
+def case():
+    geometry, steps = abx.SO(3), 64
+    fields = bounded_fields(2, geometry)
+    y0 = geometry.random_point(jr.PRNGKey(0), jnp.float64)
+    dx = jr.normal(jr.PRNGKey(1), (steps, 2), jnp.float64) / np.sqrt(steps)
+    xs = jnp.concatenate([jnp.zeros((1, 2)), jnp.cumsum(dx, axis=0)])
+    ts = jnp.linspace(0.0, 1.0, steps + 1)
+    alg = abx.Ito(2, 2)
+    control = abx.rough_path(ts, xs, alg, window=16, brackets="realised")
+    return geometry, fields, y0, ts, xs, control
+
+
+def test_states_at_knots(case):
+    geometry, fields, y0, _, _, control = case
+    sol = eqx.filter_jit(abx.solve)(fields, y0, control, geometry=geometry)
+    assert sol.result == abx.RESULTS.successful
+    assert sol.ys.shape == (5, 3, 3) and sol.ts.shape == (5,)
+    np.testing.assert_allclose(sol.ys[0], y0)
+    last = abx.solve(fields, y0, control, geometry=geometry, save="final")
+    np.testing.assert_allclose(last.ys[0], sol.ys[-1], atol=1e-14)
+    assert sol.stats["num_windows"] == 4
+    lifted = abx.lift(fields, control.alg, geometry)
+    again = abx.solve(lifted, y0, control, geometry=geometry)
+    np.testing.assert_allclose(again.ys, sol.ys, atol=1e-14)
+
+
+def test_states_at_any_time(case):
+    """A state inside a window is that of a control with a knot there."""
+    geometry, fields, y0, ts, xs, control = case
+    times = jnp.array([0.1, 0.25, 0.6, 1.0])
+    options = {"geometry": geometry, "solver": abx.CF4()}
+    sol = jax.jit(lambda: abx.solve(fields, y0, control, ts=times, **options).ys)()
+    coarse = abx.solve(fields, y0, control, **options)
+    np.testing.assert_allclose(sol[1], coarse.ys[1], atol=1e-14)
+    np.testing.assert_allclose(sol[3], coarse.ys[-1], atol=1e-14)
+    knots = jnp.array([0.0, 0.25, 0.5, 0.6, 1.0])
+    cut = abx.rough_path(ts, xs, control.alg, knots=knots, brackets="realised")
+    want = abx.solve(fields, y0, cut, **options).ys[3]
+    np.testing.assert_allclose(sol[2], want, atol=1e-14)
+
+
+def test_quadratic_variation_of_the_output(case):
+    """Log-ODE output on a fine grid is rough; geodesics between knots are not."""
+    geometry, fields, y0, ts, _, control = case
+
+    def variation(interpolation):
+        ys = jax.jit(
+            lambda: (
+                abx.solve(
+                    fields,
+                    y0,
+                    control,
+                    geometry=geometry,
+                    ts=ts,
+                    interpolation=interpolation,
+                ).ys
+            )
+        )()
+        return float(jnp.sum(jnp.diff(ys, axis=0) ** 2)), ys
+
+    rough, ys = variation("log-ode")
+    smooth, zs = variation("geodesic")
+    assert rough > 3 * smooth
+    assert bool(jnp.all(jax.vmap(geometry.belongs)(ys)))
+    assert bool(jnp.all(jax.vmap(geometry.belongs)(zs)))
+    np.testing.assert_allclose(ys[::16], zs[::16], atol=1e-12)
+
+
+def test_linear_interpolation_in_flat_space():
+    fields = bounded_fields(1, abx.Euclidean(2))
+    control = Control(
+        abx.Shuffle(1, 1), jnp.array([0.0, 1.0, 3.0]), jnp.array([[0.5], [1.0]])
+    )
+    y0 = jnp.array([0.2, 0.1])
+    knots = abx.solve(fields, y0, control).ys
+    sol = abx.solve(fields, y0, control, ts=jnp.array([2.0]), interpolation="linear")
+    np.testing.assert_allclose(sol.ys[0], (knots[1] + knots[2]) / 2, atol=1e-14)
+
+
+def test_float32(case):
+    geometry, fields, y0, ts, xs, _ = case
+    single = lambda x: x.astype(jnp.float32)  # noqa: E731
+    control = abx.rough_path(
+        single(ts), single(xs), abx.MuntheKaasWright(2, 2), window=16
+    )
+    sol = abx.solve(fields, single(y0), control, geometry=geometry)
+    assert sol.ys.dtype == jnp.float32
+    assert sol.result == abx.RESULTS.successful
+
+
+def test_zero_windows_do_nothing(case):
+    """Padding has zero log-signature and leaves the state alone."""
+    geometry, fields, y0, _, _, control = case
+    zeros = jnp.zeros_like(control.log_signatures)
+    padded = Control(control.alg, control.knots, zeros)
+    sol = abx.solve(fields, y0, padded, geometry=geometry)
+    np.testing.assert_allclose(sol.ys[-1], y0, atol=1e-15)
+
+
+def test_failure_is_reported(case):
+    geometry, fields, y0, _, _, control = case
+    wild = lambda y: fields(y) / jnp.zeros_like(y[0, 0])  # noqa: E731
+    sol = abx.solve(wild, y0, control, geometry=geometry, throw=False)
+    assert sol.result == abx.RESULTS.nonfinite
+    assert "NaN or infinite" in str(sol.result)
+    with pytest.raises(Exception, match="NaN or infinite"):
+        eqx.filter_jit(abx.solve)(wild, y0, control, geometry=geometry)
+    sol = abx.solve(fields, 2 * y0, control, geometry=geometry, throw=False)
+    assert sol.result == abx.RESULTS.off_manifold
+    with pytest.raises(Exception, match="not on the manifold"):
+        eqx.filter_jit(abx.solve)(fields, 2 * y0, control, geometry=geometry)
+    with pytest.raises(Exception, match="within the knots"):
+        abx.solve(fields, y0, control, geometry=geometry, ts=jnp.array([1.5]))
+
+
+def test_refusals(case):
+    geometry, fields, y0, ts, xs, control = case
+    solve = lambda f=fields, y=y0, c=control, **o: abx.solve(  # noqa: E731
+        f, y, c, **{"geometry": geometry, **o}
+    )
+    with pytest.raises(ValueError, match="would leave"):
+        solve(solver=abx.Heun())
+    with pytest.raises(ValueError, match="would leave"):
+        solve(solver=abx.EuclideanRK(diffrax.Dopri5()))
+    with pytest.raises(TypeError, match="RKMK"):
+        solve(solver=diffrax.Dopri5())
+    with pytest.raises(ValueError, match="one row for each"):
+        solve(f=lambda y: fields(y)[:1])
+    with pytest.raises(ValueError, match="shape"):
+        solve(y=y0[:2])
+    with pytest.raises(TypeError, match="floating"):
+        solve(y=jnp.eye(3, dtype=int))
+    with pytest.raises(TypeError, match="rough_path"):
+        solve(c=xs)
+    with pytest.raises(ValueError, match="substeps"):
+        solve(substeps=0)
+    with pytest.raises(ValueError, match="adjoint"):
+        solve(adjoint="magic")
+    with pytest.raises(ValueError, match="interpolation"):
+        solve(ts=jnp.array([0.5]), interpolation="cubic")
+    with pytest.raises(ValueError, match="leaves"):
+        solve(ts=jnp.array([0.5]), interpolation="linear")
+    with pytest.raises(ValueError, match="not both"):
+        solve(ts=jnp.array([0.5]), save="final")
+    with pytest.raises(ValueError, match="Give the geometry"):
+        abx.solve(fields, y0, control)
+    flat = abx.rough_path(ts, xs, abx.GrossmanLarson(2, 2), window=16)
+    with pytest.raises(ValueError, match="MuntheKaasWright"):
+        solve(c=flat)
+    batch = Control(control.alg, control.knots, control.log_signatures[None])
+    with pytest.raises(ValueError, match="vmap"):
+        solve(c=batch)
+
+
+def test_ito_needs_a_connection(case):
+    """An Itô control on a geometry without a connection is an error at build time."""
+    _, fields, y0, _, _, control = case
+
+    class Bare(abx.AbstractGeometry):
+        connection: None = eqx.field(static=True, default=None)
+        dim = manifold_dim = 3
+        point_shape = (3, 3)
+
+        def frame(self, y, u): ...
+        def coordinates(self, y, v): ...
+        def generator(self, y, u): ...
+        def act(self, xi, y): ...
+        def fundamental(self, xi, y): ...
+        def lie_bracket(self, xi, eta): ...
+        def exp(self, y, u): ...
+        def log(self, y, z): ...
+        def distance(self, y, z): ...
+        def christoffel(self, y, u, v): ...
+        def bracket(self, y, u, v): ...
+        def belongs(self, y, tol=None): ...
+        def random_point(self, key, dtype=None): ...
+
+    with pytest.raises(ValueError, match="no connection"):
+        abx.solve(fields, y0, control, geometry=Bare())
+    with pytest.raises(ValueError, match="no connection"):
+        abx.RoughTerm(fields, control, Bare())
