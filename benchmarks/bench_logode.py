@@ -1,0 +1,386 @@
+"""Speed and memory of the log-ODE solve, with rivals in the same run.
+
+    python benchmarks/bench_logode.py [--cells i ii iii iv memory] [--reps 5]
+
+Value and gradient, compile time, run time and peak temporary memory in float32 of
+(i) Euclidean space, (ii) SO(3), (iii) SPD(3), (iv) the same at depth 3; each through
+`abx.solve`, through `diffrax.diffeqsolve`, and with a naive lift that traces and
+evaluates every primitive field on its own. Results go to `benchmarks/results`.
+"""
+
+import argparse
+import json
+import pathlib
+import platform
+import time
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+
+import arborax as abx
+
+
+RESULTS = pathlib.Path(__file__).parent / "results"
+
+
+class MLPFields(eqx.Module):
+    """Driving fields from one network: width 32, two hidden layers."""
+
+    mlp: eqx.nn.MLP
+    d: int = eqx.field(static=True)
+    dim: int = eqx.field(static=True)
+
+    def __init__(self, d, geometry, key):
+        size = int(np.prod(geometry.point_shape))
+        self.mlp = eqx.nn.MLP(
+            size, d * geometry.dim, 32, 2, activation=jnp.tanh, key=key
+        )
+        self.d, self.dim = d, geometry.dim
+
+    def __call__(self, y):
+        return 0.3 * jnp.tanh(self.mlp(jnp.ravel(y))).reshape(self.d, self.dim)
+
+
+def naive_lift(fields, alg, geometry):
+    """Every primitive field traced and evaluated on its own, then contracted."""
+    V = [lambda y, i=i: geometry.frame(y, fields(y)[i]) for i in range(alg.dim)]
+
+    def jacobi(U, W):
+        return lambda y: jax.jvp(W, (y,), (U(y),))[1] - jax.jvp(U, (y,), (W(y),))[1]
+
+    def nabla(U, W):
+        def out(y):
+            w = lambda z: geometry.coordinates(z, W(z))  # noqa: E731
+            value, dot = jax.jvp(w, (y,), (U(y),))
+            u = geometry.coordinates(y, U(y))
+            return geometry.frame(y, dot + geometry.christoffel(y, u, value))
+
+        return out
+
+    def tree(t):
+        colour, children = t
+        if not children:
+            return V[colour]
+        if len(children) == 1:
+            return nabla(tree(children[0]), V[colour])
+        first, second = (tree(child) for child in children)
+        one = nabla(first, nabla(second, V[colour]))
+        two = nabla(nabla(first, second), V[colour])
+        return lambda y: one(y) - two(y)
+
+    def letter(x):
+        if isinstance(alg, abx.Shuffle):
+            return V[x]
+        if isinstance(alg, abx.Ito):
+            if len(x) == 1:
+                return V[x[0]]
+            one, two = nabla(V[x[0]], V[x[1]]), nabla(V[x[1]], V[x[0]])
+            return lambda y: (one(y) + two(y)) / 2
+        return tree(x)
+
+    basis = set(alg.primitive_basis)
+
+    def primitive(key):
+        if isinstance(alg, abx.GrossmanLarson):
+            sigma = abx.algebra.symmetry_factor(key)
+            field = tree(key)
+            return lambda y: field(y) / sigma
+        if len(key) == 1:
+            return letter(key[0])
+        cut = next(k for k in range(1, len(key)) if key[k:] in basis)
+        return jacobi(primitive(key[:cut]), primitive(key[cut:]))
+
+    functions = [primitive(key) for key in alg.primitive_basis]
+
+    def field(y, lam):
+        rows = jnp.stack([geometry.coordinates(y, f(y)) for f in functions])
+        return lam @ rows
+
+    return field
+
+
+def naive_solve(fields, y0, lams, alg, geometry, solver):
+    field = naive_lift(fields, alg, geometry)
+    one, zero = jnp.ones((), y0.dtype), jnp.zeros((), y0.dtype)
+
+    @jax.checkpoint
+    def body(y, lam):
+        return solver.step(lambda s, z: field(z, lam), geometry, zero, y, one), None
+
+    return jax.lax.scan(body, y0, lams)[0]
+
+
+def measure(function, args, reps):
+    """Compile and run times in seconds, temporary memory in megabytes."""
+    start = time.perf_counter()
+    lowered = jax.jit(function).lower(*args)
+    traced = time.perf_counter()
+    compiled = lowered.compile()
+    done = time.perf_counter()
+    jax.block_until_ready(compiled(*args))
+    times = []
+    for _ in range(reps):
+        begin = time.perf_counter()
+        jax.block_until_ready(compiled(*args))
+        times.append(time.perf_counter() - begin)
+    memory = compiled.memory_analysis()
+    return {
+        "trace_s": traced - start,
+        "compile_s": done - traced,
+        "run_s": float(np.min(times)),
+        "temp_mb": memory.temp_size_in_bytes / 1e6 if memory else None,
+    }
+
+
+def problem(geometry, alg, windows, batch):
+    keys = jr.split(jr.PRNGKey(0), 3)
+    fields = MLPFields(alg.dim, geometry, keys[0])
+    y0 = geometry.random_point(keys[1], jnp.float32)
+    steps = 4 * windows
+    dx = jr.normal(keys[2], (batch, steps, alg.dim)) / np.sqrt(steps)
+    xs = jnp.concatenate([jnp.zeros((batch, 1, alg.dim)), jnp.cumsum(dx, 1)], axis=1)
+    ts = jnp.linspace(0.0, 1.0, steps + 1)
+    brackets = None if isinstance(alg, abx.Shuffle) else "realised"
+    make = jax.jit(
+        jax.vmap(lambda x: abx.rough_path(ts, x, alg, window=4, brackets=brackets))
+    )
+    return fields, y0, make(xs)
+
+
+def through_solve(geometry, solver, adjoint):
+    def one(fields, y0, control):
+        return abx.solve(
+            fields,
+            y0,
+            control,
+            geometry=geometry,
+            solver=solver,
+            save="final",
+            adjoint=adjoint,
+            throw=False,
+        ).ys[0]
+
+    return one
+
+
+def through_diffrax(geometry, solver):
+    def one(fields, y0, control):
+        return diffrax.diffeqsolve(
+            abx.RoughTerm(fields, control, geometry),
+            abx.LogODE(solver),
+            control.knots[0],
+            control.knots[-1],
+            None,
+            y0,
+            stepsize_controller=diffrax.StepTo(control.knots),
+            max_steps=control.knots.shape[0],
+        ).ys[0]
+
+    return one
+
+
+def through_naive(geometry, solver, alg):
+    def one(fields, y0, control):
+        return naive_solve(fields, y0, control.log_signatures, alg, geometry, solver)
+
+    return one
+
+
+def run_cell(name, geometry, alg, windows, batch, solver, reps, rivals):
+    """All methods of one cell."""
+    fields, y0, control = problem(geometry, alg, windows, batch)
+    methods = {"arborax": through_solve(geometry, solver, "checkpointed")}
+    methods["arborax direct"] = through_solve(geometry, solver, "direct")
+    if solver.reversible:
+        methods["arborax reversible"] = through_solve(geometry, solver, "reversible")
+    if "diffrax" in rivals:
+        methods["diffeqsolve"] = through_diffrax(geometry, solver)
+    if "naive" in rivals:
+        methods["naive lift"] = through_naive(geometry, solver, alg)
+    rows = []
+    for method, one in methods.items():
+
+        def value(fields, y0, control, one=one):
+            return jax.vmap(one, in_axes=(None, None, 0))(fields, y0, control)
+
+        def gradient(fields, y0, control, value=value):
+            loss = lambda f: jnp.mean(value(f, y0, control) ** 2)  # noqa: E731
+            return eqx.filter_grad(loss)(fields)
+
+        dynamic, static = eqx.partition(fields, eqx.is_array)
+        for what, function in (("value", value), ("gradient", gradient)):
+            if method in ("arborax direct", "arborax reversible") and what == "value":
+                continue
+
+            def target(dynamic, y0, control, function=function):
+                return function(eqx.combine(dynamic, static), y0, control)
+
+            row = {
+                "cell": name,
+                "geometry": type(geometry).__name__,
+                "algebra": f"{type(alg).__name__}({alg.dim}, {alg.depth})",
+                "method": method,
+                "what": what,
+                **measure(target, (dynamic, y0, control), reps),
+            }
+            print(format_row(row), flush=True)
+            rows.append(row)
+    return rows
+
+
+def memory_rows():
+    """Temporary memory of the gradient against the number of windows."""
+    geometry, alg, batch = abx.SO(3), abx.Shuffle(2, 2), 64
+    fields = MLPFields(alg.dim, geometry, jr.PRNGKey(0))
+    y0 = geometry.random_point(jr.PRNGKey(1), jnp.float32)
+    dynamic, static = eqx.partition(fields, eqx.is_array)
+    field = lambda f: abx.lift(f, alg, geometry)  # noqa: E731
+    rows = []
+    for adjoint in ("reversible", "checkpointed", "direct"):
+        for windows in (16, 256, 4096):
+            control = _Control(alg, jnp.linspace(0.0, 1.0, windows + 1), None)
+
+            def loss(dynamic, lams, adjoint=adjoint, control=control):
+                model = eqx.combine(dynamic, static)
+
+                def one(lam):
+                    given = _Control(alg, control.knots, lam)
+                    return abx.solve(
+                        field(model),
+                        y0,
+                        given,
+                        geometry=geometry,
+                        save="final",
+                        adjoint=adjoint,
+                        throw=False,
+                    ).ys
+
+                return jnp.mean(jax.vmap(one)(lams) ** 2)
+
+            shape = (batch, windows, alg.primitive_size)
+            lams = jax.ShapeDtypeStruct(shape, jnp.float32)
+            compiled = jax.jit(jax.grad(loss)).lower(dynamic, lams).compile()
+            memory = compiled.memory_analysis().temp_size_in_bytes / 1e6
+            row = {"adjoint": adjoint, "windows": windows, "temp_mb": memory}
+            print(row, flush=True)
+            rows.append(row)
+    return rows
+
+
+class _Control(eqx.Module):
+    alg: object = eqx.field(static=True)
+    knots: jax.Array
+    log_signatures: jax.Array | None
+    calculus: str = eqx.field(static=True, default="stratonovich")
+
+
+def format_row(row):
+    keys = ("cell", "geometry", "algebra", "method", "what")
+    numbers = [row["trace_s"], row["compile_s"], 1e3 * row["run_s"], row["temp_mb"]]
+    return (
+        "| "
+        + " | ".join(
+            [row[key] for key in keys] + [f"{number:.4g}" for number in numbers]
+        )
+        + " |"
+    )
+
+
+def ratios(rows):
+    """Rivals over ours, and gradient over value, cell by cell."""
+    table = {}
+    for row in rows:
+        cell = (row["cell"], row["algebra"])
+        table.setdefault(cell, {})[row["method"], row["what"]] = row["run_s"]
+    out = []
+    for (cell, algebra), runs in table.items():
+        entry = {"cell": cell, "algebra": algebra}
+        ours = runs["arborax", "value"]
+        best = min(
+            time
+            for (method, what), time in runs.items()
+            if what == "gradient" and method.startswith("arborax")
+        )
+        entry["gradient / value"] = best / ours
+        for rival in ("diffeqsolve", "naive lift"):
+            if (rival, "value") in runs:
+                entry[f"{rival} / arborax, value"] = runs[rival, "value"] / ours
+                entry[f"{rival} / arborax, gradient"] = runs[rival, "gradient"] / best
+        out.append(entry)
+    return out
+
+
+def write(results):
+    """JSON and Markdown."""
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / "logode.json").write_text(json.dumps(results, indent=1))
+    lines = [
+        "# Log-ODE benchmark",
+        "",
+        f"float32, {results['machine']}. Times in one run; ratios are what counts.",
+        "",
+        "| cell | geometry | algebra | method | what | trace s | compile s | run ms | "
+        "temp MB |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(format_row(row) for row in results["rows"]),
+        "",
+        "## Ratios",
+        "",
+    ]
+    for entry in results["ratios"]:
+        parts = [f"{k}: {v:.2f}" for k, v in entry.items() if isinstance(v, float)]
+        lines.append(f"- {entry['cell']}, {entry['algebra']}: " + "; ".join(parts))
+    lines += ["", "## Temporary memory of the gradient, MB (SO(3), d=2, batch 64)", ""]
+    lines += ["| adjoint | windows | MB |", "|---|---|---|"]
+    for row in results["memory"]:
+        lines.append(f"| {row['adjoint']} | {row['windows']} | {row['temp_mb']:.4g} |")
+    (RESULTS / "logode.md").write_text("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--cells", nargs="*", default=["i", "ii", "iii", "iv", "memory"]
+    )
+    parser.add_argument("--reps", type=int, default=5)
+    options = parser.parse_args()
+    both, none = ("diffrax", "naive"), ()
+    flat, group, cone = abx.Euclidean(32), abx.SO(3), abx.SPD(3)
+    heun, ees = abx.Heun(), abx.CFEES25()
+    cells = [
+        ("i", flat, abx.Shuffle(2, 2), 32, 256, heun, both),
+        ("i", flat, abx.GrossmanLarson(2, 2), 32, 256, heun, both),
+        ("ii", group, abx.Shuffle(10, 2), 5, 256, ees, both),
+        ("iii", cone, abx.MuntheKaasWright(7, 2), 16, 64, ees, both),
+        ("iii", cone, abx.Ito(7, 2), 16, 64, ees, both),
+        ("iv", flat, abx.Shuffle(2, 3), 32, 256, heun, ("naive",)),
+        ("iv", flat, abx.GrossmanLarson(2, 3), 32, 256, heun, ("naive",)),
+        ("iv", group, abx.Shuffle(10, 3), 5, 256, ees, none),
+        ("iv", cone, abx.MuntheKaasWright(7, 3), 16, 64, ees, none),
+        ("iv", cone, abx.Ito(7, 3), 16, 64, ees, none),
+    ]
+    rows = []
+    results = {
+        "machine": f"{platform.machine()}, jax {jax.__version__}",
+        "rows": rows,
+        "ratios": [],
+        "memory": [],
+    }
+    for name, geometry, alg, windows, batch, solver, rivals in cells:
+        if name in options.cells:
+            rows += run_cell(
+                name, geometry, alg, windows, batch, solver, options.reps, rivals
+            )
+            results["ratios"] = ratios(rows)
+            write(results)
+    if "memory" in options.cells:
+        results["memory"] = memory_rows()
+    write(results)
+
+
+if __name__ == "__main__":
+    main()
