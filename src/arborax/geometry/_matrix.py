@@ -69,7 +69,6 @@ def _expm_3(a: Array) -> Array:
     `p + q a + r a^2` and series and squarings act on three scalars. The scaling follows
     the eigenvalues, not the norm: badly scaled frames cost no accuracy.
     """
-    single = jnp.finfo(a.dtype).bits <= 32
     a2 = matmul(a, a)
     c1 = jnp.trace(a2) / 2
     c0 = jnp.sum(a2 * a.T) / 3
@@ -78,18 +77,23 @@ def _expm_3(a: Array) -> Array:
     count, scale, valid = _squarings(radius, 1.0)
     c1, c0 = c1 * scale**2, c0 * scale**3
     zero = jnp.zeros((), a.dtype)
-    one = jnp.ones((), a.dtype)
-    p, q, r = one, zero, zero
-    for k in range(12 if single else 20, 0, -1):
+    p, q, r = zero + 1, zero, zero
+    for k in range(12 if jnp.finfo(a.dtype).bits <= 32 else 20, 0, -1):
         p, q, r = 1 + c0 * r / k, (p + c1 * r) / k, q / k
-    for i in range(_max_squarings(a.dtype)):
+
+    def square(i, coefficients):
+        p, q, r = coefficients
         qr, rr = 2 * q * r, r * r
-        square = (
+        squared = (
             p * p + c0 * qr,
             2 * p * q + c1 * qr + c0 * rr,
             q * q + 2 * p * r + c1 * rr,
         )
-        p, q, r = (jnp.where(i < count, x, y) for x, y in zip(square, (p, q, r)))
+        pairs = zip(squared, coefficients)
+        return tuple(jnp.where(i < count, new, old) for new, old in pairs)
+
+    limit = _max_squarings(a.dtype)
+    p, q, r = jax.lax.fori_loop(0, limit, square, (p, q, r))
     g = p * jnp.eye(3, dtype=a.dtype) + q * scale * a + r * scale**2 * a2
     return jnp.where(valid, g, jnp.nan)
 
