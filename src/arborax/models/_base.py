@@ -1,0 +1,168 @@
+"""The interface of all models."""
+
+import abc
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
+
+from ..paths import SampledPath
+from ._driver import brownian_driver
+
+
+class AbstractModel(eqx.Module):
+    """A model turns a sampled path into outputs at the times of its samples.
+
+    `model(path)` takes one [`arborax.SampledPath`][] with `channels` channels (time is
+    a channel like any other: see [`arborax.add_time`][]) and returns outputs
+    `(times, *point)`, or a tuple of them where outputs live in a product. Batch with
+    `jax.vmap`, or with `predict`, which takes batches of paths that share their times.
+    Missing values are interpolated linearly; for online use carry them forward first,
+    `path.filled("forward")`.
+    """
+
+    channels: eqx.AbstractVar[int]
+    calculus: eqx.AbstractVar[str | None]
+    """`"ito"` if brackets of the path are used, `"stratonovich"` if a path with
+    brackets is refused, `None` if they are ignored."""
+
+    @abc.abstractmethod
+    def __call__(self, path: Any) -> PyTree[Array]:
+        """Outputs at the samples of one path."""
+
+    def predict(self, paths: SampledPath) -> PyTree[Array]:
+        """Outputs `(*batch, times, *point)` for any batch of paths.
+
+        **Arguments:**
+
+        - `paths`: a [`arborax.SampledPath`][] with any number of batch axes. Times and
+            brackets may be shared by the batch, which saves memory.
+        """
+        paths = paths.filled()
+        lead = paths.batch_shape
+
+        def flat(values, core):
+            if values is None or values.ndim == core:
+                return values, None
+            full = jnp.broadcast_to(values, (*lead, *values.shape[-core:]))
+            return full.reshape(-1, *values.shape[-core:]), 0
+
+        if not lead:
+            return self(paths)
+        ts, ts_axis = flat(paths.ts, 1)
+        xs, xs_axis = flat(paths.xs, 2)
+        brackets, brackets_axis = flat(paths.brackets, 3)
+
+        def one(ts, xs, brackets):
+            return self(SampledPath(ts, xs, brackets=brackets, check=False))
+
+        out = jax.vmap(one, in_axes=(ts_axis, xs_axis, brackets_axis))(ts, xs, brackets)
+        return jax.tree.map(lambda leaf: leaf.reshape(*lead, *leaf.shape[1:]), out)
+
+    def forecast(self, path: SampledPath, future: SampledPath) -> PyTree[Array]:
+        """Outputs at the times of a continuation of the path.
+
+        **Arguments:**
+
+        - `path`: what was observed.
+        - `future`: later samples, for instance of channels that are known in advance
+            (time) with the others held or extrapolated. If the path has brackets they
+            need brackets of their own; the step that joins the two has none.
+
+        **Returns:**
+
+        Outputs at `future.ts`.
+        """
+        path, future = path.filled(), future.filled()
+        brackets = None
+        if (path.brackets is None) != (future.brackets is None):
+            raise ValueError(
+                "give brackets in both `path` and `future`, or in neither."
+            )
+        if path.brackets is not None and future.brackets is not None:
+            joint = jnp.zeros((1, path.dim, path.dim), path.xs.dtype)
+            brackets = jnp.concatenate([path.brackets, joint, future.brackets])
+        whole = SampledPath(
+            jnp.concatenate([path.ts, future.ts]),
+            jnp.concatenate([path.xs, future.xs]),
+            brackets=brackets,
+        )
+        return jax.tree.map(lambda leaf: leaf[path.num_times :], self(whole))
+
+
+class AbstractCausalModel(AbstractModel):
+    """A model whose output at a time depends on no later sample, so that it can run on
+    a stream of samples:
+
+    ```python
+    state, y = model.start(t0, x0)
+    state, y = model.update(state, t1, x1)
+    ```
+
+    The outputs are those of `model(path)`. Both methods may be compiled and scanned.
+    """
+
+    @abc.abstractmethod
+    def start(
+        self, t: ArrayLike, x: Float[Array, " channels"]
+    ) -> tuple[PyTree, PyTree[Array]]:
+        """The state after the first sample, and the output there."""
+
+    @abc.abstractmethod
+    def update(
+        self,
+        state: PyTree,
+        t: ArrayLike,
+        x: Float[Array, " channels"],
+        bracket: Float[Array, "channels channels"] | None = None,
+    ) -> tuple[PyTree, PyTree[Array]]:
+        """The state after one more sample, and the output there. `bracket` is the
+        bracket of the step, for Itô models."""
+
+    def sample(
+        self,
+        key: PRNGKeyArray,
+        ts: ArrayLike,
+        shape: tuple[int, ...] | int = (),
+        *,
+        dtype: Any = None,
+    ) -> PyTree[Array]:
+        """Paths generated from time and `channels - 1` fresh Brownian motions.
+
+        **Arguments:**
+
+        - `key`: a JAX random key.
+        - `ts`: `(times,)`, strictly increasing.
+        - `shape`: batch shape, or a number of paths.
+        - `dtype`: of the driver; `None`: that of `ts`.
+
+        **Returns:**
+
+        Outputs `(*shape, times, *point)`. Itô models get the brackets of Brownian
+        motion, the time step on its diagonal.
+        """
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        ito = self.calculus == "ito"
+        driver = brownian_driver(
+            key, ts, self.channels - 1, shape, brackets=ito, dtype=dtype
+        )
+        return self.predict(driver)
+
+
+def check_path(path: Any, channels: int) -> SampledPath:
+    """The path without gaps; refuse what is not one path with so many channels."""
+    if not isinstance(path, SampledPath):
+        raise TypeError(f"a model takes an `arborax.SampledPath`, got {type(path)}.")
+    if path.dim != channels:
+        raise ValueError(
+            f"the model was built for {channels} channels, time included, but the path "
+            f"has {path.dim}. Is `arborax.add_time` missing?"
+        )
+    if path.batch_shape:
+        raise ValueError(
+            f"a model takes one path, got batch shape {path.batch_shape}. Use "
+            "`model.predict(paths)`, or `jax.vmap`."
+        )
+    return path.filled()

@@ -1,0 +1,106 @@
+"""Gated recurrent unit."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.lax as lax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
+
+from ..geometry import AbstractGeometry
+from ..paths import SampledPath
+from ._base import AbstractCausalModel, check_path
+from ._heads import as_output, output_point, raw_size
+from ._mlp import MLP
+
+
+class GRU(AbstractCausalModel):
+    """A gated recurrent unit over the samples.
+
+    The initial state is a perceptron of the first sample, the cell runs over the others,
+    and every state is read out linearly and projected to the manifold of the outputs.
+    """
+
+    output: AbstractGeometry = eqx.field(static=True)
+    initial: MLP
+    cell: eqx.nn.GRUCell
+    readout: eqx.nn.Linear
+
+    def __init__(
+        self,
+        channels: int,
+        output: int | AbstractGeometry,
+        *,
+        hidden: int = 32,
+        width: int = 32,
+        initial_depth: int = 2,
+        activation: Callable = jax.nn.softplus,
+        dtype: Any = None,
+        key: PRNGKeyArray,
+    ):
+        """**Arguments:**
+
+        - `channels`: of the driver, time included.
+        - `output`: number of outputs, or their manifold.
+        - `hidden`: size of the state.
+        - `width`, `initial_depth`, `activation`: of the perceptron of the initial state.
+        - `dtype`: of the weights.
+        - `key`: a JAX random key.
+        """
+        first, second, third = jr.split(key, 3)
+        self.output = as_output(output)
+        self.initial = MLP(
+            channels,
+            hidden,
+            width,
+            initial_depth,
+            activation=activation,
+            dtype=dtype,
+            key=first,
+        )
+        self.cell = eqx.nn.GRUCell(channels, hidden, dtype=dtype, key=second)
+        size = raw_size(self.output)
+        self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
+
+    @property
+    def channels(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Channels of the driver, time included."""
+        return self.cell.input_size
+
+    @property
+    def calculus(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Brackets are ignored."""
+        return None
+
+    def _output(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
+        return output_point(self.output, self.readout(h))
+
+    def __call__(self, path: SampledPath) -> PyTree[Array]:
+        path = check_path(path, self.channels)
+        first = self.initial(path.xs[0])
+
+        def body(h, x):
+            h = self.cell(x, h)
+            return h, h
+
+        _, rest = lax.scan(body, first, path.xs[1:])
+        return jax.vmap(self._output)(jnp.concatenate([first[None], rest]))
+
+    def start(
+        self, t: ArrayLike, x: Float[Array, " channels"]
+    ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
+        h = self.initial(x)
+        return h, self._output(h)
+
+    def update(
+        self,
+        state: Float[Array, " hidden"],
+        t: ArrayLike,
+        x: Float[Array, " channels"],
+        bracket: Float[Array, "channels channels"] | None = None,
+    ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
+        h = self.cell(x, state)
+        return h, self._output(h)

@@ -1,0 +1,118 @@
+"""Manifold neural ordinary differential equation."""
+
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.lax as lax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, PyTree
+
+from ..geometry import AbstractGeometry, Euclidean, SO
+from ..paths import SampledPath
+from ..solvers import AbstractSolver, EuclideanRK
+from ._base import AbstractModel, check_path
+from ._mlp import flatten, MLP
+
+
+class MNODE(AbstractModel):
+    r"""An ordinary differential equation on a manifold from its first sample alone.
+
+    Over each sample interval the solution runs in the geodesic chart at its start $c$:
+    $\dot u = \tanh f_\theta(u, c, t)$ in frame coordinates, $y = \exp_c u$, by `substeps`
+    steps of the solver; then the chart moves. The driver is not used beyond its first
+    sample, so there is nothing to stream.
+
+    ??? cite "Reference"
+
+        A. Lou, D. Lim, I. Katsman, L. Huang, Q. Jiang, S.-N. Lim, C. De Sa, Neural manifold
+        ordinary differential equations, NeurIPS 2020.
+    """
+
+    geometry: AbstractGeometry = eqx.field(static=True)
+    mlp: MLP
+    solver: AbstractSolver
+    substeps: int = eqx.field(static=True)
+
+    def __init__(
+        self,
+        geometry: AbstractGeometry | None = None,
+        *,
+        width: int = 32,
+        depth: int = 3,
+        activation: Callable = jax.nn.softplus,
+        solver: AbstractSolver | None = None,
+        substeps: int = 4,
+        dtype: Any = None,
+        key: PRNGKeyArray,
+    ):
+        """**Arguments:**
+
+        - `geometry`: where the solution lives, points being single arrays; default
+            `SO(3)`.
+        - `width`, `depth`, `activation`: of the perceptron.
+        - `solver`: scheme inside a chart, default Tsit5; `substeps` of it a sample.
+        - `dtype`: of the weights.
+        - `key`: a JAX random key.
+        """
+        self.geometry = SO(3) if geometry is None else geometry
+        self.mlp = MLP(
+            self.geometry.dim + self._size + 1,
+            self.geometry.dim,
+            width,
+            depth,
+            activation=activation,
+            final_activation=jnp.tanh,
+            dtype=dtype,
+            key=key,
+        )
+        self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
+        self.substeps = substeps
+
+    @property
+    def _size(self) -> int:
+        size = 1
+        for n in self.geometry.point_shape:
+            size *= n
+        return size
+
+    @property
+    def channels(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Time and the entries of a point."""
+        return 1 + self._size
+
+    @property
+    def calculus(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """Brackets are ignored."""
+        return None
+
+    def _interval(self, y: Array, t: Array, dt: Array) -> Array:
+        dim = self.geometry.dim
+        h = jnp.ones((), y.dtype) / self.substeps
+
+        def f(s, u):
+            entries = jnp.concatenate([u, flatten(y), (t + s * dt)[None]])
+            return dt * self.mlp(entries)
+
+        def body(u, s):
+            return self.solver.step(f, Euclidean(dim), s, u, h), None
+
+        grid = jnp.arange(self.substeps, dtype=y.dtype) * h
+        u, _ = lax.scan(body, jnp.zeros((dim,), y.dtype), grid)
+        return self.geometry.exp(y, u)
+
+    def __call__(self, path: SampledPath) -> PyTree[Float[Array, "..."]]:
+        """Points at all times of one path with channels time and (flattened) point, of
+        which the first sample is used."""
+        path = check_path(path, self.channels)
+        clock = path.xs[:, 0]
+        y0 = path.xs[0, 1:].reshape(self.geometry.point_shape)
+
+        def body(y, row):
+            y = self._interval(y, *row)
+            return y, y
+
+        _, ys = lax.scan(body, y0, (clock[:-1], jnp.diff(clock)))
+        return jnp.concatenate([y0[None], ys])
