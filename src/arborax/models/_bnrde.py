@@ -115,8 +115,8 @@ class BNRDE(AbstractWindowModel):
         """
         if (geometry is None) == (output is None):
             raise ValueError(
-                "give either `output` (a vector state with a readout) or `geometry` (the "
-                "state is the output)."
+                "give either `output` (a vector state with a readout) or `geometry` "
+                "(the state is the output)."
             )
         vectors = geometry is None
         self.geometry = Euclidean(hidden) if geometry is None else geometry

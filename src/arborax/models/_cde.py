@@ -53,8 +53,8 @@ def adaptive_solve(
     atol: float,
     max_steps: int,
 ) -> Float[Array, "times hidden"]:
-    """States at `0, 1, .., steps` of `dh/ds = derivative(s) @ field(h)` by Diffrax:
-    Tsit5 with a PID controller that knows the kinks at the samples."""
+    """States at `0, 1, .., steps` of `dh/ds = derivative(s) @ field(h)` by Diffrax,
+    Tsit5 with a PID controller."""
     if steps == 0:
         return h0[None]
     grid = jnp.arange(steps + 1, dtype=h0.dtype)

@@ -20,8 +20,8 @@ from ._mlp import MLP
 class GRU(AbstractCausalModel):
     """A gated recurrent unit over the samples.
 
-    The initial state is a perceptron of the first sample, the cell runs over the others,
-    and every state is read out linearly and projected to the manifold of the outputs.
+    The initial state is a perceptron of the first sample, the cell runs over the
+    others, and every state is read out linearly and projected to the manifold of the outputs.
     """
 
     output: AbstractGeometry = eqx.field(static=True)
@@ -46,7 +46,7 @@ class GRU(AbstractCausalModel):
         - `channels`: of the driver, time included.
         - `output`: number of outputs, or their manifold.
         - `hidden`: size of the state.
-        - `width`, `initial_depth`, `activation`: of the perceptron of the initial state.
+        - `width`, `initial_depth`, `activation`: of the initial state's perceptron.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """

@@ -34,8 +34,8 @@ def raw_size(geometry: AbstractGeometry) -> int:
     if isinstance(geometry, Euclidean | Sphere):
         return math.prod(geometry.point_shape)
     raise ValueError(
-        f"there is no head for {geometry}; those with one are Euclidean, SO, SPD, Sphere "
-        "and products of them."
+        f"there is no head for {geometry}; those with one are Euclidean, SO, SPD, "
+        "Sphere and products of them."
     )
 
 

@@ -21,14 +21,14 @@ class MNODE(AbstractModel):
     r"""An ordinary differential equation on a manifold from its first sample alone.
 
     Over each sample interval the solution runs in the geodesic chart at its start $c$:
-    $\dot u = \tanh f_\theta(u, c, t)$ in frame coordinates, $y = \exp_c u$, by `substeps`
-    steps of the solver; then the chart moves. The driver is not used beyond its first
+    $\dot u = \tanh f_\theta(u, c, t)$ in frame coordinates, $y = \exp_c u$, by
+    `substeps` steps of the solver; then the chart moves. The driver is not used beyond its first
     sample, so there is nothing to stream.
 
     ??? cite "Reference"
 
-        A. Lou, D. Lim, I. Katsman, L. Huang, Q. Jiang, S.-N. Lim, C. De Sa, Neural manifold
-        ordinary differential equations, NeurIPS 2020.
+        A. Lou, D. Lim, I. Katsman, L. Huang, Q. Jiang, S.-N. Lim, C. De Sa, Neural
+        manifold ordinary differential equations, NeurIPS 2020.
     """
 
     geometry: AbstractGeometry = eqx.field(static=True)

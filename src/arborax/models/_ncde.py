@@ -126,8 +126,8 @@ def _refuse_adaptive(core: Core) -> None:
 
 
 class NCDE(AbstractCausalModel):
-    r"""The neural controlled differential equation $dh = f_\theta(h)\, dX$ with $X$ linear
-    between samples.
+    r"""The neural controlled differential equation $dh = f_\theta(h)\, dX$ with $X$
+    linear between samples.
 
     Solved on the grid of sample numbers, so that the velocity of the control is the
     increment of a step. By default one Tsit5 step for each sample (a fixed cost, and
@@ -154,8 +154,8 @@ class NCDE(AbstractCausalModel):
 
         - `channels`: of the driver, time included.
         - `output`: number of outputs, or their manifold.
-        - `hidden`, `width`, `depth`, `initial_width`, `initial_depth`: sizes, default 32
-            for states and layers, two hidden layers.
+        - `hidden`, `width`, `depth`, `initial_width`, `initial_depth`: sizes, by default
+            32 for states and layers, two hidden layers.
         - `activation`, `final_activation`: of the fields, default softplus and tanh.
         - `solver`: fixed-step scheme, default Tsit5.
         - `adaptive`: `None`, or tolerances `(rtol, atol)` of an adaptive solve;
@@ -208,8 +208,8 @@ class NCDEpp(AbstractCausalModel):
 
     ??? cite "Reference"
 
-        J. Morrill, P. Kidger, L. Yang, T. Lyons, Neural controlled differential equations
-        for online prediction tasks, arXiv:2106.11028.
+        J. Morrill, P. Kidger, L. Yang, T. Lyons, Neural controlled differential
+        equations for online prediction tasks, arXiv:2106.11028.
     """
 
     core: Core

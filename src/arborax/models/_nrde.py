@@ -19,8 +19,8 @@ from ._windows import prefix_log_signatures
 
 
 class NRDE(AbstractWindowModel):
-    r"""The neural rough differential equation: one learned column for each coordinate of
-    the log-signature, $dh = f_\theta(h)\, \lambda$, in place of brackets of fields.
+    r"""The neural rough differential equation: one learned column for each coordinate
+    of the log-signature, $dh = f_\theta(h)\, \lambda$, in place of brackets of fields.
 
     Softplus inside, tanh on the output (as printed in the paper; its code has the
     identity), no basepoint. Interpolation `"taylor"` is of first order here,

@@ -13,14 +13,14 @@ class SavitzkyGolayRotation(eqx.Module):
     r"""Least-squares polynomial of rotation vectors about the middle sample.
 
     With $R_c$ the sample number `n // 2`, rotation vectors $\varphi_k = \log(R_k
-    R_c^\top)$ are fitted by a polynomial $\varphi(t)$ of the given order, axis by axis, and
-    $R(t) = \exp(\varphi(t)) R_c$, a rotation at every time, also beyond the samples. All
-    samples must lie within an angle below $\pi$ of the middle one.
+    R_c^\top)$ are fitted by a polynomial $\varphi(t)$ of the given order, axis by axis;
+    $R(t) = \exp(\varphi(t)) R_c$ is a rotation at every time, also beyond the samples.
+    All samples must lie within an angle below $\pi$ of the middle one.
 
     ??? cite "Reference"
 
-        M. Jongeneel, A. Saccon, Geometric Savitzky-Golay filtering of noisy rotations on
-        SO(3) with simultaneous angular velocity and acceleration estimation, IROS 2022.
+        M. Jongeneel, A. Saccon, Geometric Savitzky-Golay filtering of noisy rotations
+        on SO(3) with simultaneous angular velocity and acceleration estimation, IROS 2022.
     """
 
     centre: Float[Array, "3 3"]

@@ -16,15 +16,10 @@ from ._savitzky_golay import SavitzkyGolayRotation
 class SGNCDE(AbstractModel):
     """A neural CDE driven by time and a Savitzky-Golay path through rotations.
 
-    The first `observed` samples are fitted by [`SavitzkyGolayRotation`][]; the fit drives
-    the equation over all times of the path, so that outputs after the observed part are
-    forecasts. Values after it are ignored. Within the observed part the fit is not
+    The first `observed` samples are fitted by [`SavitzkyGolayRotation`][]; the fit
+    drives the equation over all times of the path, so that outputs after the observed
+    part are forecasts. Values after it are ignored. Within the observed part the fit is not
     causal.
-
-    ??? cite "Reference"
-
-        Forecasting rotational dynamics with Savitzky-Golay neural controlled differential
-        equations on SO(3), 2025.
     """
 
     core: Core

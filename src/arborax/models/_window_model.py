@@ -124,10 +124,10 @@ class AbstractWindowModel(AbstractCausalModel):
             )
         if control.calculus != self.calculus:
             raise ValueError(
-                f"the calculus of the control is {control.calculus!r}, that of the model "
-                f"({self.alg}) is {self.calculus!r}. Build the control with brackets for "
-                "an Itô model, without for a Stratonovich model, or choose the algebra "
-                "that fits."
+                f"the calculus of the control is {control.calculus!r}, that of the "
+                f"model ({self.alg}) is {self.calculus!r}. Build the control with "
+                "brackets for an Itô model, without for a Stratonovich model, or "
+                "choose the algebra that fits."
             )
         first = (
             control.values[0, 0] if isinstance(control, RoughPath) else control.first
@@ -271,7 +271,7 @@ def _head(brackets: Array | None) -> Array | None:
 def second_order_expansion(
     fields, geometry: AbstractGeometry, y: PyTree[Array], steps, brackets
 ) -> tuple[Float[Array, "samples terms"], Float[Array, "terms dim"]]:
-    r"""$X^i, \int X^i dX^j$ from the start of a window, and $V_i, V_i V_j \varphi$ there.
+    r"""$X^i, \int X^i dX^j$ over a window, and $V_i, V_i V_j \varphi$ at its start.
 
     In the geodesic coordinates $\varphi$ of the connection at `y` the solution over a
     short stretch is $\sum_i X^i V_i + \sum_{ij} \int X^i dX^j\, W_{ij}$ up to third
