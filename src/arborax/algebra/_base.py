@@ -42,8 +42,8 @@ class AbstractHopfAlgebra(abc.ABC):
         if self.size > MAX_SIZE:
             raise ValueError(
                 f"{self} would have {self.size:,} basis elements, more than the limit "
-                f"of {MAX_SIZE:,}. Use a smaller depth or fewer channels, or the Ito "
-                "algebra, whose basis is the smallest that sees brackets."
+                f"of {MAX_SIZE:,}. Use a smaller depth or fewer channels. (Of the "
+                "algebras that see brackets, Ito has the smallest basis.)"
             )
 
     # What a concrete algebra supplies.

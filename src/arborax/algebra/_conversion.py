@@ -67,8 +67,8 @@ def tree_coordinates(words: WordAlgebra, trees: TreeAlgebra) -> SparseMap:
     # append[k, letter]: position of the word k followed by the letter.
     append = np.full((words.size + 1, len(words.letters)), -1)
     for word, k in word_index.items():
-        prefix = word_index[word[:-1]] if len(word) > 1 else words.size
-        append[prefix, word[-1]] = k
+        *head, last = word
+        append[word_index[tuple(head)] if head else words.size, last] = k
 
     weights = trees.weights
     starts = np.zeros(trees.size + 1, np.int64)
@@ -100,7 +100,8 @@ def tree_coordinates(words: WordAlgebra, trees: TreeAlgebra) -> SparseMap:
         ]
         counts = np.bincount(done[0], minlength=trees.size)
         starts = np.concatenate([[0], np.cumsum(counts)])
-    return SparseMap(*done, (trees.size, words.size))
+    row, column, entries = done
+    return SparseMap(row, column, entries, (trees.size, words.size))
 
 
 @ft.cache

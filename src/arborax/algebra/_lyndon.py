@@ -73,7 +73,7 @@ def triangular_inverse(expansion: SparseMap, rows: np.ndarray, order) -> SparseM
         done[k] = inverse
     triples = [(k, rows[c], v) for k, terms in done.items() for c, v in terms.items()]
     row, column, value = zip(*triples)
-    return SparseMap(row, column, value, expansion.shape[::-1])
+    return SparseMap(row, column, value, (expansion.shape[1], expansion.shape[0]))
 
 
 @ft.cache

@@ -58,7 +58,7 @@ class SparseMap:
         flat, inverse = np.unique(row * shape[1] + column, return_inverse=True)
         summed = np.bincount(inverse, np.asarray(value, np.float64), flat.size)
         keep = summed != 0
-        self.shape = shape
+        self.shape: tuple[int, int] = shape
         self.row = flat[keep] // shape[1]
         self.column = flat[keep] % shape[1]
         self.value = summed[keep]
@@ -132,7 +132,8 @@ class SparseMap:
         return select @ self
 
     def transpose(self) -> "SparseMap":
-        return SparseMap(self.column, self.row, self.value, self.shape[::-1])
+        rows, columns = self.shape
+        return SparseMap(self.column, self.row, self.value, (columns, rows))
 
     def todense(self) -> np.ndarray:
         dense = np.zeros(self.shape)

@@ -19,7 +19,8 @@ def concatenation_table(letter_weights: tuple[int, ...], depth: int) -> ProductT
         for cut in range(1, len(word))
     ]
     table = np.array(triples, np.int64).reshape(-1, 3)
-    return ProductTable(*table.T, np.ones(len(table)), len(basis.words))
+    out, left, right = table.T
+    return ProductTable(out, left, right, np.ones(len(table)), len(basis.words))
 
 
 @ft.cache

@@ -3,9 +3,9 @@
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
@@ -43,7 +43,7 @@ def _check_values(path: Any) -> Array:
             "`path` must be an array of shape (..., times, channels), got "
             f"{type(path).__name__}; convert it with jnp.asarray"
         )
-    concrete = not isinstance(path, jax.core.Tracer)
+    concrete = not isinstance(path, Tracer)
     values = jnp.asarray(path)
     if not jnp.issubdtype(values.dtype, jnp.floating):
         raise TypeError(
@@ -101,7 +101,7 @@ def check_brackets(brackets: Any, values: Array, alg: AbstractHopfAlgebra) -> An
                 "brackets='realised'"
             )
         return brackets
-    concrete = not isinstance(brackets, jax.core.Tracer)
+    concrete = not isinstance(brackets, Tracer)
     array = jnp.asarray(brackets)
     expected = (values.shape[-2] - 1, alg.dim, alg.dim)
     if array.shape[-3:] != expected:

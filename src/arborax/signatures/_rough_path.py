@@ -4,10 +4,16 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
 from ..algebra import AbstractHopfAlgebra, Shuffle
-from ..paths import SampledPath, windows_by_points, windows_by_time
+from ..paths import (
+    SampledPath,
+    split_by_knots,
+    windows_by_points,
+    windows_by_time,
+)
 from ._increments import check_brackets
 from ._signature import log_signature_of_steps
 
@@ -130,6 +136,8 @@ def rough_path(
         raise ValueError("a control needs at least two samples, got one")
     if knots is not None and window is not None:
         raise ValueError("give either `knots` or `window`, not both")
+    if window is not None and (not isinstance(window, int) or window < 1):
+        raise ValueError(f"`window` must be a positive number of steps, got {window!r}")
     left_point = isinstance(brackets, str) and brackets == "left-point"
     filled = path.filled()
     given = filled.brackets if brackets is None else brackets
@@ -145,7 +153,7 @@ def rough_path(
         cut = windows_by_points(source, 1 if window is None else window)
         knots_ = jnp.concatenate([cut.ts[:, 0], cut.ts[-1:, -1]])
     else:
-        cut = windows_by_time(source, knots, max_points=max_points)
+        cut = _cut_by_time(ts, source, knots, max_points)
         knots_ = jnp.asarray(knots, filled.ts.dtype)
     steps = jnp.diff(cut.xs, axis=-2)
     pieces = "left-point" if left_point else cut.brackets
@@ -158,6 +166,28 @@ def rough_path(
         values=cut.xs,
         brackets=cut.brackets,
         left_point=left_point,
+    )
+
+
+def _cut_by_time(
+    ts: Any, source: SampledPath, knots: Any, max_points: int | None
+) -> SampledPath:
+    """Windows between knots; a static plan whenever the given times are not traced.
+
+    Inside `jit` the times of `source` are traced even if the caller passed constants,
+    so the caller's own array decides.
+    """
+    traced = any(isinstance(x, Tracer) for x in (ts, knots))
+    if ts is None or traced or source.lengths is not None or max_points is not None:
+        return windows_by_time(source, knots, max_points=max_points)
+    plan = split_by_knots(ts, knots)
+    filled = source.filled()
+    brackets = filled.brackets
+    return SampledPath(
+        jnp.asarray(plan.times, filled.ts.dtype),
+        plan.values(filled.xs),
+        brackets=None if brackets is None else plan.brackets(brackets),
+        check=False,
     )
 
 

@@ -1,6 +1,7 @@
 """Signatures and log-signatures of sampled paths."""
 
 import functools as ft
+import math
 from typing import Any
 
 import jax
@@ -18,7 +19,7 @@ from ..algebra import (
     tree_coordinates,
 )
 from ._increments import letter_increments, read_path
-from ._left_point import left_point_signature, multiply_trees
+from ._left_point import left_point_signature, multiply_trees, TreeAlgebra
 from ._tensor import tensor_levels
 from ._words import apply_rows, level_log
 
@@ -44,7 +45,7 @@ def _primitive_rows(words: Shuffle | Ito, alg: AbstractHopfAlgebra) -> SparseMap
 def _flat(x: Array, core: int) -> tuple[Array, tuple[int, ...]]:
     """Merge all leading axes into one."""
     lead = x.shape[: x.ndim - core]
-    return x.reshape(-1, *x.shape[x.ndim - core :]), lead
+    return x.reshape(math.prod(lead), *x.shape[x.ndim - core :]), lead
 
 
 def word_levels(alg: AbstractHopfAlgebra, steps: Array, brackets: Any):
@@ -60,7 +61,7 @@ def word_levels(alg: AbstractHopfAlgebra, steps: Array, brackets: Any):
 def signature_of_steps(alg: AbstractHopfAlgebra, steps: Array, brackets: Any) -> Array:
     """Signature `(..., size)` from checked increments `(..., steps, dim)`."""
     lead = steps.shape[:-2]
-    if _is_left_point(alg, brackets):
+    if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
         if steps.shape[-2] == 0:
             return jnp.zeros((*lead, alg.size), steps.dtype)
         out = left_point_signature(alg, _flat(steps, 2)[0])
@@ -79,7 +80,7 @@ def log_signature_of_steps(
 ) -> Array:
     """Log-signature `(..., primitive_size)` from checked increments."""
     lead = steps.shape[:-2]
-    if _is_left_point(alg, brackets):
+    if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
         group = signature_of_steps(alg, steps, brackets)
         return alg.to_primitive(alg.log(group))
     words, levels = word_levels(alg, steps, brackets)
@@ -88,12 +89,9 @@ def log_signature_of_steps(
     return rows.T.reshape(*lead, alg.primitive_size)
 
 
-def _is_left_point(alg: AbstractHopfAlgebra, brackets: Any) -> bool:
-    return (
-        isinstance(brackets, str)
-        and brackets == "left-point"
-        and not isinstance(alg, Ito)  # at depth two the same as realised brackets
-    )
+def _is_left_point(brackets: Any) -> bool:
+    """Whether steps are left-point characters (in `Ito`: the same as realised)."""
+    return isinstance(brackets, str) and brackets == "left-point"
 
 
 def signature(

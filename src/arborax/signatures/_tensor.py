@@ -176,12 +176,13 @@ def _streams(plan: _Plan, letters: list, depth: int, suffix: bool):
 
 def _combine_nodes(weights: np.ndarray, x):
     """Weighted sum over the node axis of `(batch, words, nodes, steps)`."""
-    return sum(float(w) * x[:, :, k] for k, w in enumerate(weights))
+    first, *rest = (float(w) * x[:, :, k] for k, w in enumerate(weights))
+    return sum(rest, start=first)
 
 
 def tensor_levels(
-    words: Shuffle | Ito, letters: list[Float[Array, "batch ?letters steps"]]
-) -> list[Float[Array, "batch ?words"]]:
+    words: Shuffle | Ito, letters: list[Float[Array, "batch _ steps"]]
+) -> list[Float[Array, "batch _"]]:
     """Signature of a piecewise linear path, weight by weight, in basis order.
 
     **Arguments:**

@@ -35,30 +35,38 @@ def _positions(words: Shuffle | Ito) -> dict[tuple[int, int], np.ndarray | None]
     return out
 
 
-def level_product(words: Shuffle | Ito, a: list, b: list) -> list:
-    """Product of two elements without unit part; `out[n - 1]` is the level `n`."""
+def _level_product(words: Shuffle | Ito, a: list, b: list, top: int) -> list:
+    """Levels `1..top` of the product of two elements without unit part.
+
+    Needs the levels below `top` of both factors.
+    """
     positions = _positions(words)
     out = [jnp.zeros_like(a[0])]
-    for n in range(2, words.depth + 1):
-        total = jnp.zeros_like(a[n - 1])
+    for n in range(2, top + 1):
+        parts = []
         for p in range(1, n):
             outer = a[p - 1][:, None] * b[n - p - 1][None]
             outer = outer.reshape(-1, outer.shape[-1])
             where = positions[n, p]
-            if where is None:
-                total = total + outer
-            else:
-                total = total.at[where].add(outer, unique_indices=True)
-        out.append(total)
+            if where is not None:
+                full = jnp.zeros_like(a[n - 1])
+                outer = full.at[where].set(outer, unique_indices=True)
+            parts.append(outer)
+        out.append(sum(parts[1:], start=parts[0]))
     return out
 
 
 def level_log(words: Shuffle | Ito, g: list) -> list:
-    """`log(1 + g)` by Horner's rule, `depth - 1` products."""
-    out = [level / words.depth for level in g]
+    """`log(1 + g)` by Horner's rule.
+
+    A partial sum that is still to be multiplied `k` times by `g` is needed up to weight
+    `depth - k` only, so the top level is formed once.
+    """
+    out = [g[0] / words.depth]
     for k in range(words.depth - 1, 0, -1):
-        step = level_product(words, g, out)
-        out = [level / k - term for level, term in zip(g, step)]
+        top = words.depth - k + 1
+        step = _level_product(words, g, out, top)
+        out = [level / k - term for level, term in zip(g[:top], step)]
     return out
 
 
