@@ -50,7 +50,7 @@ for name, kind in [("Stratonovich", None), ("Itô", brackets)]:
 # holds. The conversion is exact.
 
 # %%
-gl, ito = abx.GrossmanLarson(dim=2, depth=4), abx.Ito(dim=2, depth=4)
+gl, ito = abx.GrossmanLarson(dim=2, depth=3), abx.Ito(dim=2, depth=3)
 long = abx.log_signature(path, gl, brackets=brackets)
 short = abx.log_signature(path, ito, brackets=brackets)
 convert = abx.algebra.primitive_conversion(ito, gl)

@@ -30,7 +30,7 @@ def fields(y):
 
 # %%
 for algebra in (abx.Shuffle, abx.Ito, abx.GrossmanLarson):
-    alg = algebra(dim=1, depth=4)
+    alg = algebra(dim=1, depth=2)
     given = None if algebra is abx.Shuffle else brackets
     control = abx.rough_path(ts, path, alg, window=64, brackets=given)
     sol = abx.solve(fields, y0, control, solver=abx.CF4(), substeps=2)
@@ -47,7 +47,7 @@ for algebra in (abx.Shuffle, abx.Ito, abx.GrossmanLarson):
 
 # %%
 alg = abx.Ito(dim=1, depth=2)
-for every in (64, 16, 4, 1):
+for every in (64, 8, 1):
     samples = slice(None, None, every)
     control = abx.rough_path(
         ts[samples], path[samples], alg, window=64 // every, brackets="realised"
@@ -63,6 +63,6 @@ for every in (64, 16, 4, 1):
 # solution is as rough between knots as the driver is.
 
 # %%
-control = abx.rough_path(ts, path, abx.Ito(1, 4), window=128, brackets=brackets)
+control = abx.rough_path(ts, path, alg, window=128, brackets=brackets)
 sol = abx.solve(fields, y0, control, solver=abx.CF4(), substeps=2, ts=ts[::16])
 print("largest error between knots:", jnp.abs(sol.ys - exact["ito"][::16]).max())

@@ -35,7 +35,7 @@ def end_points(axes, control):
 # %%
 path = abx.brownian(jr.key(2), ts, dim=2)
 reference = end_points(axes, abx.rough_path(ts, path, abx.Shuffle(2, 2)))
-for depth in (1, 2, 3):
+for depth in (1, 2):
     for window in (64, 16):
         control = abx.rough_path(ts, path, abx.Shuffle(2, depth), window=window)
         y = end_points(axes, control)
