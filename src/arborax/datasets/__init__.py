@@ -1,0 +1,13 @@
+"""Laws of paths to learn: rough volatility and its small siblings, with a cache."""
+
+from ._cache import cache_folder as cache_folder, dataset as dataset
+from ._gaussian import (
+    OrnsteinUhlenbeck as OrnsteinUhlenbeck,
+    RoughOrnsteinUhlenbeck as RoughOrnsteinUhlenbeck,
+)
+from ._law import AbstractLaw as AbstractLaw, PathData as PathData, Splits as Splits
+from ._prices import (
+    Bergomi as Bergomi,
+    BlackScholes as BlackScholes,
+    RoughBergomi as RoughBergomi,
+)

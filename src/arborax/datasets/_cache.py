@@ -1,0 +1,93 @@
+"""Simulated once: data sets in files named by their parameters."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+import sys
+from typing import Any
+
+import jax.random as jr
+import numpy as np
+
+from ..training import FileFormatError, load, save
+from ._law import AbstractLaw, PathData
+
+
+_VERSION = 1  # of the simulators: raise it when a law's numbers change
+
+
+def cache_folder() -> pathlib.Path:
+    """Where data sets are kept: `ARBORAX_CACHE`, or the platform's cache folder."""
+    if given := os.environ.get("ARBORAX_CACHE"):
+        return pathlib.Path(given)
+    home = pathlib.Path.home()
+    if sys.platform == "darwin":
+        base = home / "Library" / "Caches"
+    elif os.name == "nt":
+        base = pathlib.Path(os.environ.get("LOCALAPPDATA", home / "AppData" / "Local"))
+    else:
+        base = pathlib.Path(os.environ.get("XDG_CACHE_HOME", home / ".cache"))
+    return base / "arborax"
+
+
+def dataset(
+    law: AbstractLaw,
+    paths: int,
+    *,
+    seed: int = 42,
+    dtype: Any = np.float32,
+    folder: str | os.PathLike | None = None,
+) -> PathData:
+    """Paths of a law, from the cache if they have been simulated before.
+
+    The file is named by a hash of all parameters, written beside and renamed, and every
+    byte of it is checksummed: a damaged, truncated or foreign file is made anew.
+
+    **Arguments:**
+
+    - `law`: for instance `RoughBergomi(hurst=0.1)`.
+    - `paths`: how many.
+    - `seed`: of the JAX key.
+    - `dtype`: float32 or float64.
+    - `folder`: of the cache; default `cache_folder()`.
+
+    **Returns:**
+
+    A `PathData`.
+    """
+    dtype = np.dtype(dtype)
+    facts = {
+        "law": type(law).__name__,
+        **dataclasses.asdict(law),
+        "paths": paths,
+        "seed": seed,
+        "dtype": dtype.name,
+        "version": _VERSION,
+    }
+    digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    folder = cache_folder() if folder is None else pathlib.Path(folder)
+    file = folder / f"{type(law).__name__}-{digest[:16]}.abx"
+    if file.exists():
+        try:
+            return _read(file, law, facts)
+        except FileFormatError:
+            pass  # damaged: simulate again and replace it
+    data = law.sample(jr.PRNGKey(seed), paths, dtype)
+    folder.mkdir(parents=True, exist_ok=True)
+    arrays = {"values": data.values, "brackets": data.brackets}
+    save(file, arrays, {"facts": facts})
+    return data
+
+
+def _read(file: pathlib.Path, law: AbstractLaw, facts: dict[str, Any]) -> PathData:
+    n, stub = facts["paths"], np.zeros((), facts["dtype"])
+    like: dict[str, Any] = {
+        "values": np.broadcast_to(stub, (n, law.steps + 1, 1)),
+        "brackets": None,
+    }
+    if law.has_brackets:
+        like["brackets"] = np.broadcast_to(stub, (n, law.steps, 1, 1))
+    arrays = load(file, like)
+    return PathData(law.times(stub.dtype), arrays["values"], arrays["brackets"])

@@ -1,0 +1,134 @@
+"""What a data set of simulated paths is, and how a law makes one."""
+
+import abc
+import dataclasses
+import functools as ft
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..paths import SampledPath
+
+
+BLOCK = 1024  # paths simulated at a time
+
+
+@dataclasses.dataclass(frozen=True)
+class PathData:
+    """Paths of one law, independent of each other, in host memory.
+
+    **Fields:**
+
+    - `ts`: common times `(times,)`.
+    - `values`: `(paths, times, 1)`.
+    - `brackets`: quadratic variation of each step as the simulator knows it,
+        `(paths, times - 1, 1, 1)`, for instance `v dt`; `None` where it does not exist.
+    """
+
+    ts: Float[np.ndarray, " times"]
+    values: Float[np.ndarray, "paths times 1"]
+    brackets: Float[np.ndarray, "paths steps 1 1"] | None
+
+    def __len__(self) -> int:
+        return self.values.shape[0]
+
+    def __getitem__(self, rows: slice) -> "PathData":
+        """The paths of a slice; no copy."""
+        brackets = None if self.brackets is None else self.brackets[rows]
+        return PathData(self.ts, self.values[rows], brackets)
+
+    def path(self) -> SampledPath:
+        """All paths as one [`arborax.SampledPath`][] with a batch axis."""
+        brackets = None if self.brackets is None else jnp.asarray(self.brackets)
+        ts, values = jnp.asarray(self.ts), jnp.asarray(self.values)
+        return SampledPath(ts, values, brackets=brackets, check=False)
+
+    def split(self, train: float = 0.8, validation: float = 0.1) -> "Splits":
+        """Disjoint parts along the path axis, in order; the rest is the test set.
+
+        Paths are independent and none is cut, so no part knows anything of another.
+        """
+        if not (train > 0 and validation >= 0 and train + validation < 1):
+            raise ValueError(
+                "fractions must be positive and leave something to test on, got "
+                f"train={train}, validation={validation}."
+            )
+        first = int(train * len(self))
+        second = int(round((train + validation) * len(self), 6))
+        return Splits(self[:first], self[first:second], self[second:])
+
+
+class Splits(NamedTuple):
+    """Training, validation and test set."""
+
+    train: PathData
+    validation: PathData
+    test: PathData
+
+
+@dataclasses.dataclass(frozen=True)
+class AbstractLaw(abc.ABC):
+    """A law of paths on `linspace(0, horizon, steps + 1)`: parameters, nothing else."""
+
+    steps: int = 512
+    horizon: float = 1.0
+    has_brackets: ClassVar[bool] = True
+
+    @abc.abstractmethod
+    def simulate(
+        self, key: PRNGKeyArray, paths: int, dtype: Any
+    ) -> tuple[Float[Array, "paths times"], Float[Array, "paths steps"] | None]:
+        """Values and brackets of each step (or `None`) of independent paths."""
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        if self.steps < 1 or not self.horizon > 0:
+            raise ValueError(
+                f"`steps` and `horizon` must be positive, got {self.steps} and "
+                f"{self.horizon}."
+            )
+
+    def times(self, dtype: Any = np.float64) -> Float[np.ndarray, " times"]:
+        """The grid."""
+        return np.linspace(0.0, self.horizon, self.steps + 1).astype(dtype)
+
+    def sample(
+        self, key: PRNGKeyArray, paths: int, dtype: Any = np.float32
+    ) -> PathData:
+        """Independent paths, simulated in blocks.
+
+        **Arguments:**
+
+        - `key`: a JAX random key.
+        - `paths`: how many. The first paths of a larger sample are the smaller sample.
+        - `dtype`: of the result and of the simulation.
+
+        **Returns:**
+
+        A `PathData`.
+        """
+        self.check()
+        if paths < 1:
+            raise ValueError(f"`paths` must be positive, got {paths}.")
+        dtype = jnp.dtype(dtype)
+        values = np.empty((paths, self.steps + 1, 1), dtype)
+        brackets = None
+        for first in range(0, paths, BLOCK):
+            block_key = jr.fold_in(key, first // BLOCK)
+            x, bracket = _simulate(self, block_key, dtype)
+            count = min(BLOCK, paths - first)
+            values[first : first + count, :, 0] = x[:count]
+            if bracket is not None:
+                if brackets is None:
+                    brackets = np.empty((paths, self.steps, 1, 1), dtype)
+                brackets[first : first + count, :, 0, 0] = bracket[:count]
+        return PathData(self.times(dtype), values, brackets)
+
+
+@ft.partial(jax.jit, static_argnums=(0, 2))
+def _simulate(law: AbstractLaw, key: PRNGKeyArray, dtype: Any):
+    return law.simulate(key, BLOCK, dtype)
