@@ -12,19 +12,18 @@ import arborax as abx
 
 CASES = [
     (abx.Shuffle(2, 3), None),
-    (abx.GrossmanLarson(2, 3), None),
     (abx.GrossmanLarson(2, 3), "realised"),
     (abx.GrossmanLarson(2, 3), "left-point"),
-    (abx.GrossmanLarson(2, 3), "supplied"),
-    (abx.MuntheKaasWright(2, 3), "supplied"),
-    (abx.MuntheKaasWright(2, 3), "left-point"),
-    (abx.Ito(2, 3), "realised"),
+    (abx.MuntheKaasWright(2, 2), "supplied"),
     (abx.Ito(2, 3), "supplied"),
 ]
 all_cases = pytest.mark.parametrize("alg, mode", CASES, ids=str)
 FUNCTIONS = {"signature": "size", "log_signature": "primitive_size"}
 functions = pytest.mark.parametrize("name", FUNCTIONS)
-close = ft.partial(np.testing.assert_allclose, rtol=1e-6, atol=1e-7)
+
+
+def close(got, expected, tolerance):
+    np.testing.assert_allclose(got, expected, rtol=tolerance, atol=tolerance)
 
 
 def draw(seed, shape=()):
@@ -77,7 +76,7 @@ def test_derivatives(name, alg, mode):
     first, forward, reverse, second, (nested_reverse, nested_mixed) = everything(h)
     close(forward, first, 1e-6)
     close(reverse, forward, 1e-11)
-    close(nested_reverse, second, 1e-4, 1e-5)
+    close(nested_reverse, second, 1e-5)
     close(nested_mixed, nested_reverse, 1e-10)
 
 
