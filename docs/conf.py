@@ -212,7 +212,8 @@ def _guide_pages():
 def _benchmark_page():
     results = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
     include = "\n\n".join(
-        f"```{{include}} ../../benchmarks/results/{path.name}\n```" for path in results
+        f"## {path.stem}\n\n```{{include}} ../../benchmarks/results/{path.name}\n```"
+        for path in results
     )
     _write(
         GENERATED / "benchmark-results.md",
