@@ -21,7 +21,8 @@ class GRU(AbstractCausalModel):
     """A gated recurrent unit over the samples.
 
     The initial state is a perceptron of the first sample, the cell runs over the
-    others, and every state is read out linearly and projected to the manifold of the outputs.
+    others, and every state is read out linearly and projected to the manifold of the
+    outputs.
     """
 
     output: AbstractGeometry = eqx.field(static=True)

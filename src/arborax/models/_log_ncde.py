@@ -27,8 +27,8 @@ class LogNCDE(AbstractWindowModel):
 
     $L = \sum_i \lambda^i V_i + \sum_{i<j} \lambda^{ij} [V_i, V_j]$, the brackets by one
     Jacobian-vector product for each pair of channels. Depth 1 or 2; for more depth,
-    other calculus or manifolds see [`arborax.models.BNRDE`][], which at the same weights in
-    `Shuffle` on Euclidean space is the same model.
+    other calculus or manifolds see [`arborax.models.BNRDE`][], which at the same
+    weights in `Shuffle` on Euclidean space is the same model.
 
     Softplus inside, tanh on the fields, no basepoint: the initial state is a function
     of the first sample.
@@ -36,7 +36,8 @@ class LogNCDE(AbstractWindowModel):
     ??? cite "Reference"
 
         B. Walker, A. D. McLeod, T. Qin, Y. Cheng, H. Li, T. Lyons, Log neural
-        controlled differential equations: the Lie brackets make a difference, ICML 2024.
+        controlled differential equations: the Lie brackets make a difference, ICML
+        2024.
     """
 
     alg: Shuffle = eqx.field(static=True)

@@ -1,9 +1,9 @@
 r"""Matrix memory with exponential gates (mLSTM), in three equal forms.
 
 With $F_t = \sum_{s \le t} \log \sigma(f_s)$ the memory is the causal linear attention
-$h_t \propto \sum_{s \le t} e^{F_t - F_s + i_s} (q_t \cdot k_s / \sqrt{n})\, v_s$, divided
-by the larger of one and the modulus of the same sum without $v$. All exponentials are
-scaled by the largest of their row, which cancels.
+$h_t \propto \sum_{s \le t} e^{F_t - F_s + i_s} (q_t \cdot k_s / \sqrt{n})\, v_s$,
+divided by the larger of one and the modulus of the same sum without $v$. All
+exponentials are scaled by the largest of their row, which cancels.
 
 Reference: M. Beck et al., xLSTM: extended long short-term memory, NeurIPS 2024.
 """

@@ -22,8 +22,8 @@ class MNODE(AbstractModel):
 
     Over each sample interval the solution runs in the geodesic chart at its start $c$:
     $\dot u = \tanh f_\theta(u, c, t)$ in frame coordinates, $y = \exp_c u$, by
-    `substeps` steps of the solver; then the chart moves. The driver is not used beyond its first
-    sample, so there is nothing to stream.
+    `substeps` steps of the solver; then the chart moves. The driver is not used beyond
+    its first sample, so there is nothing to stream.
 
     ??? cite "Reference"
 

@@ -154,8 +154,8 @@ class NCDE(AbstractCausalModel):
 
         - `channels`: of the driver, time included.
         - `output`: number of outputs, or their manifold.
-        - `hidden`, `width`, `depth`, `initial_width`, `initial_depth`: sizes, by default
-            32 for states and layers, two hidden layers.
+        - `hidden`, `width`, `depth`, `initial_width`, `initial_depth`: sizes, by
+            default 32 for states and layers, two hidden layers.
         - `activation`, `final_activation`: of the fields, default softplus and tanh.
         - `solver`: fixed-step scheme, default Tsit5.
         - `adaptive`: `None`, or tolerances `(rtol, atol)` of an adaptive solve;

@@ -20,7 +20,8 @@ class SavitzkyGolayRotation(eqx.Module):
     ??? cite "Reference"
 
         M. Jongeneel, A. Saccon, Geometric Savitzky-Golay filtering of noisy rotations
-        on SO(3) with simultaneous angular velocity and acceleration estimation, IROS 2022.
+        on SO(3) with simultaneous angular velocity and acceleration estimation, IROS
+        2022.
     """
 
     centre: Float[Array, "3 3"]

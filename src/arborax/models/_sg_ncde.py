@@ -18,8 +18,8 @@ class SGNCDE(AbstractModel):
 
     The first `observed` samples are fitted by [`SavitzkyGolayRotation`][]; the fit
     drives the equation over all times of the path, so that outputs after the observed
-    part are forecasts. Values after it are ignored. Within the observed part the fit is not
-    causal.
+    part are forecasts. Values after it are ignored. Within the observed part the fit is
+    not causal.
     """
 
     core: Core

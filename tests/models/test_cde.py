@@ -1,0 +1,83 @@
+"""Neural CDEs: controls, fixed against adaptive steps, and the rough special case."""
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import arborax as abx
+from arborax.models._ncde import hermite_pieces, hermite_velocity
+
+from .cases import driver, KEY, SMALL
+
+
+M = abx.models
+
+
+@eqx.filter_jit
+def _call(model, path):
+    return model(path)
+
+
+@pytest.mark.parametrize("kind", [M.NCDE, M.NCDEpp])
+def test_adaptive_agrees_with_fixed_steps(kind):
+    fixed = kind(2, 1, **SMALL)
+    adaptive = kind(2, 1, adaptive=(1e-8, 1e-10), **SMALL)
+    path = driver(fixed, 6)
+    np.testing.assert_allclose(_call(fixed, path), _call(adaptive, path), atol=5e-4)
+    with pytest.raises(ValueError, match="stream"):
+        adaptive.start(0.0, jnp.zeros(2))
+
+
+def test_linear_ncde_is_the_log_ode_of_depth_one():
+    ncde = M.NCDE(2, 1, **SMALL)
+    rough = M.BNRDE(
+        abx.Shuffle(2, 1),
+        1,
+        window=1,
+        basepoint=False,
+        activation=jax.nn.softplus,
+        solver=abx.EuclideanRK(diffrax.Tsit5()),
+        **SMALL,
+    )
+    core = ncde.core
+    where = lambda m: (m.initial, m.vector_field, m.readout)  # noqa: E731
+    rough = eqx.tree_at(where, rough, where(core))
+    path = driver(ncde)
+    np.testing.assert_allclose(_call(ncde, path), _call(rough, path), rtol=1e-9)
+
+
+def test_hermite_control_is_that_of_paths(rng):
+    xs = jnp.asarray(rng.normal(size=(5, 2)))
+    curve = abx.HermiteInterpolation(jnp.arange(5.0), xs)
+    pieces = hermite_pieces(jnp.diff(xs, axis=0))
+    for k in range(4):
+        piece = jax.tree.map(lambda leaf: leaf[k], pieces)
+        for s in (0.0, 0.3, 0.9):
+            np.testing.assert_allclose(
+                hermite_velocity(s, piece), curve.derivative(k + s), atol=1e-12
+            )
+
+
+def test_nrde_expansion_is_of_first_order():
+    taylor = M.NRDE(2, 1, window=4, **SMALL)
+    exact = M.NRDE(2, 1, window=4, interpolation="log-ode", **SMALL)
+    path = driver(taylor, 5)
+
+    @jax.jit
+    def gap(e):
+        base, move = path.xs[:1], path.xs - path.xs[:1]
+        scaled = abx.SampledPath(path.ts, base + e * move, check=False)
+        return jnp.max(jnp.abs((taylor(scaled) - exact(scaled))[1:4]))
+
+    assert jnp.log2(gap(0.1) / gap(0.05)) > 1.7
+    np.testing.assert_allclose(taylor(path)[-1], exact(path)[-1], rtol=1e-10)
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(ValueError, match="depth 2"):
+        M.LogNCDE(2, 1, log_depth=3, key=KEY)
+    with pytest.raises(TypeError):
+        M.NCDE(2, 1, windows=3, key=KEY)

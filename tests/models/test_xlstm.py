@@ -1,0 +1,73 @@
+"""The three forms of the matrix memory are one function."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import arborax as abx
+from arborax.models._mlstm import chunkwise, parallel, recurrent
+
+from .cases import driver, KEY
+
+
+M = abx.models
+
+
+def _inputs(times, size, spread):
+    keys = jr.split(jr.PRNGKey(0), 5)
+    q, k, v = (jr.normal(key, (times, size)) for key in keys[:3])
+    i, f = (spread * jr.normal(key, (times,)) for key in keys[3:])
+    return q, k, v, i, f
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0])
+def test_forms_agree_with_gradients(spread):
+    inputs = _inputs(11, 3, spread)
+
+    def both(form):
+        def loss(inputs):
+            out = form(*inputs)
+            return jnp.sum(jnp.sin(out)), out
+
+        return jax.jit(jax.value_and_grad(loss, has_aux=True))(inputs)
+
+    (_, out), grads = both(parallel)
+    assert jnp.all(jnp.isfinite(out))
+    for form in (recurrent, lambda *x: chunkwise(*x, chunk=4)):
+        (_, other), other_grads = both(form)
+        np.testing.assert_allclose(other, out, rtol=1e-9, atol=1e-11)
+        for a, b in zip(other_grads, grads):
+            np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
+
+
+def test_parallel_form_by_hand():
+    q, k, v, i, f = (np.asarray(x) for x in _inputs(6, 3, 1.0))
+    decay = np.cumsum(-np.log1p(np.exp(-f)))
+    for t in range(6):
+        log_weights = decay[t] - decay[: t + 1] + i[: t + 1]
+        top = log_weights.max()
+        weights = np.exp(log_weights - top) * (k[: t + 1] @ q[t]) / np.sqrt(3)
+        expected = weights @ v[: t + 1] / (max(abs(weights.sum()), np.exp(-top)) + 1e-6)
+        np.testing.assert_allclose(parallel(q, k, v, i, f)[t], expected, rtol=1e-9)
+
+
+def test_models_in_three_forms():
+    options = dict(size=4, heads=2, layers=2, chunk=4, key=KEY)
+    outs = []
+    for form in ("parallel", "chunkwise", "recurrent"):
+        model = M.StackedXLSTM(2, 1, form=form, **options)
+        outs.append(eqx.filter_jit(model)(driver(model)))
+    np.testing.assert_allclose(outs[1], outs[0], rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(outs[2], outs[0], rtol=1e-9, atol=1e-11)
+
+
+def test_gates_start_as_published():
+    block = M.XLSTM(2, 1, key=KEY).stack.blocks[0]
+    np.testing.assert_allclose(block.forget_bias, np.linspace(3, 6, 4))
+    np.testing.assert_allclose(block.input_bias, np.linspace(0, 0.1, 4))
+    assert not jnp.any(block.forget_gate)
+    with pytest.raises(ValueError, match="multiple"):
+        M.XLSTM(2, 1, heads=5, key=KEY)
