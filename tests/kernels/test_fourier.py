@@ -1,11 +1,12 @@
 """Random Fourier signature features."""
 
-import arborax as abx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+
+import arborax as abx
 from arborax.kernels._fourier import cosine
 from arborax.kernels._iterated import exclusive_cumsum
 

@@ -1,10 +1,11 @@
 """Gradients against finite differences; jit, vmap, jvp; both float types."""
 
-import arborax as abx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import arborax as abx
 
 
 CASES = [

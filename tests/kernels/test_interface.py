@@ -1,10 +1,11 @@
 """Augmentations, padding, static kernels, messages."""
 
-import arborax as abx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import arborax as abx
 
 
 def _paths(rng, n, times, d=2, size=0.3):
@@ -122,14 +123,12 @@ def test_robust_normalisation(rng):
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"kind": "cubic"}, "Unknown kind"),
         ({"depth": 0}, "at least 1"),
         ({"kind": "ito", "refinement": 1}, "Goursat"),
         ({"method": "features"}, "finite `depth`"),
         ({"static_kernel": "quartic"}, "Unknown static kernel"),
         ({"inner_product": "trees", "depth": 2}, "branched"),
         ({"brackets_x": "realised"}, "knows no brackets"),
-        ({"kind": "ito", "brackets_x": "exact"}, "Unknown brackets"),
         (
             {"kind": "ito", "brackets_x": "realised", "static_kernel": "rbf"},
             "RandomFourierSignature",

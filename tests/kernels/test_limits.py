@@ -1,10 +1,11 @@
 """Smooth limits in closed form, and the order of the Goursat scheme."""
 
-import arborax as abx
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import iv
+
+import arborax as abx
 
 
 def _line(times, end):

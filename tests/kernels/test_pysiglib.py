@@ -3,10 +3,11 @@
 import json
 from pathlib import Path
 
-import arborax as abx
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
+import arborax as abx
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+
 from arborax.algebra import GrossmanLarson, MuntheKaasWright, symmetry_factor
 from arborax.kernels import signature_gram, signature_kernel
 
@@ -34,7 +35,7 @@ def test_truncated_left_point(kind, depth, rng):
 
 
 def _forest_features(alg, dx, brackets, left_point):
-    """Coordinates with the unit: by enumeration, or by the algebra's own exponential."""
+    """Coordinates with the unit: enumerated, or by the algebra's own exponential."""
     if brackets is None:
         values = left_point(dx, alg.depth)
         return np.array([1.0] + [values[f] for f in alg.basis])

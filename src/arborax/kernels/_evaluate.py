@@ -19,7 +19,9 @@ _LISTED = 16  # up to this many channels, pairs are stored channel by channel
 
 
 def _linear_outer(theta: PyTree, x: Array, y: Array) -> Array:
-    return jnp.einsum("nid,njd->nij", x, y)
+    # Channels before batch on the right: both this product and its transposes then
+    # run without a transposed copy.
+    return jnp.einsum("nid,ndj->nij", x, y)
 
 
 def _linear_pairs(theta: PyTree, x: PyTree, y: PyTree) -> Array:
@@ -94,6 +96,8 @@ def evaluate(
     times = (2 ** refinement[0], 2 ** refinement[1])
     xs = _cells(x, linear, times[0], outer)
     ys = _cells(y, linear, times[1], outer)
+    if linear and outer:
+        ys = jnp.swapaxes(ys, 1, 2)
     if linear:
         increment, theta = (_linear_outer if outer else _linear_pairs), ()
     else:
