@@ -37,6 +37,7 @@ demo: $(VENV)/.ready-demo
 
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)
+	$(BENCH_VENV)/bin/python benchmarks/summary.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arborax needs Python 3.11 or newer; set PYTHON=...")'

@@ -21,13 +21,10 @@ def _load(name):
 
 def _signatures(data):
     for row in data["rows"]:
+        task = f"signatures, `{row['algebra']}`, {row['mode']}"
         for rival, ratio in row["ratios"].items():
             if rival in ("pysiglib", "signax"):
-                yield (
-                    f"{row['quantity']}, `{row['algebra']}`, {row['mode']}",
-                    rival,
-                    ratio,
-                )
+                yield task, rival, ratio
 
 
 def _kernels(data):
