@@ -69,8 +69,16 @@ def test_bounded_scale_is_a_bound(rng):
     assert float(jnp.max(jnp.abs(gram))) <= 4
 
 
-@pytest.mark.parametrize("kind", ["geometric", "ito", "branched", "planar"])
-@pytest.mark.parametrize("static", ["linear", "rbf", "rational-quadratic"])
+@pytest.mark.parametrize(
+    "kind, static",
+    [
+        ("geometric", "rational-quadratic"),
+        ("ito", "rbf"),
+        ("branched", "linear"),
+        ("branched", "rbf"),
+        ("planar", "linear"),
+    ],
+)
 def test_positive_semidefinite(kind, static, rng):
     x = jnp.asarray(np.cumsum(0.2 * rng.standard_normal((8, 9, 2)), axis=1))
     gram = np.asarray(abx.signature_gram(x, None, kind, 3, static_kernel=static))
@@ -78,7 +86,7 @@ def test_positive_semidefinite(kind, static, rng):
     assert np.linalg.eigvalsh(gram).min() > -1e-10
 
 
-@pytest.mark.parametrize("kind", ["ito", "branched", "planar"])
+@pytest.mark.parametrize("kind", ["branched", "planar"])
 def test_positive_semidefinite_complete_with_brackets(kind, rng):
     x = jnp.asarray(np.cumsum(0.1 * rng.standard_normal((6, 5, 2)), axis=1))
     root = 0.1 * rng.standard_normal((6, 4, 2, 2))

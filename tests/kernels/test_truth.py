@@ -23,7 +23,7 @@ def _bracket(rng, steps, d):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("depth", [1, 2, 3, 4])
+@pytest.mark.parametrize("depth", [1, 4])
 def test_truncated_left_point(kind, depth, rng):
     x, y = _paths(rng, 1, 5, 2)[0], _paths(rng, 1, 4, 2)[0]
     expected = brute.kernel(kind, np.diff(x, axis=0), np.diff(y, axis=0), depth)
@@ -77,8 +77,7 @@ def _reference(kind, depth, dx, dy, ax, ay):
 
 
 @pytest.mark.parametrize("kind", ["ito", "branched", "planar"])
-@pytest.mark.parametrize("depth", [2, 4])
-@pytest.mark.parametrize("sides", ["x", "y", "xy"])
+@pytest.mark.parametrize("depth, sides", [(4, "xy"), (3, "x"), (2, "y")])
 def test_supplied_brackets(kind, depth, sides, rng):
     x, y = _paths(rng, 1, 4, 2)[0], _paths(rng, 1, 5, 2)[0]
     ax = _bracket(rng, 3, 2) if "x" in sides else None
@@ -96,17 +95,24 @@ def test_supplied_brackets(kind, depth, sides, rng):
         np.testing.assert_allclose(got, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("brackets", [None, "realised"])
+@pytest.mark.parametrize(
+    "kind, brackets",
+    [
+        ("geometric", None),
+        ("ito", "realised"),
+        ("branched", None),
+        ("branched", "realised"),
+        ("planar", None),
+        ("planar", "realised"),
+    ],
+)
 def test_complete_is_limit_of_truncated(kind, brackets, rng):
-    if kind == "geometric" and brackets:
-        pytest.skip("no brackets")
     x = jnp.asarray(_paths(rng, 2, 5, 2, 0.15))
     y = jnp.asarray(_paths(rng, 3, 4, 2, 0.15))
     options = {"brackets_x": brackets, "method": "recursion", "solver": "series"}
     full = signature_gram(x, y, kind, **options)
-    long = signature_gram(x, y, kind, 6, **options)
-    np.testing.assert_allclose(full, long, rtol=3e-5)
+    long = signature_gram(x, y, kind, 5, **options)
+    np.testing.assert_allclose(full, long, rtol=2e-4)
 
 
 def test_published_tree_inner_product(rng):
@@ -121,15 +127,15 @@ def test_published_tree_inner_product(rng):
     np.testing.assert_allclose(got, expected, rtol=1e-11)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("depth", [None, 3])
+@pytest.mark.parametrize(
+    "kind, depth", [("geometric", None), ("ito", 3), ("branched", 3), ("planar", None)]
+)
 def test_gram_is_blocks_of_pairs(kind, depth, rng):
     x = jnp.asarray(_paths(rng, 5, 6, 2, 0.2))
     y = jnp.asarray(_paths(rng, 3, 9, 2, 0.2))
-    whole = signature_gram(x, y, kind, depth, method="recursion")
-    tiled = signature_gram(x, y, kind, depth, method="recursion", block=2)
     pairs = signature_kernel(x[:, None], y[None], kind, depth, method="recursion")
-    np.testing.assert_allclose(tiled, whole, rtol=1e-12)
-    np.testing.assert_allclose(pairs, whole, rtol=1e-12)
+    tiled = signature_gram(x, y, kind, depth, method="recursion", block=2)
+    np.testing.assert_allclose(tiled, pairs, rtol=1e-12)
     square = signature_gram(x, None, kind, depth, method="recursion", block=2)
-    np.testing.assert_allclose(square, signature_gram(x, x, kind, depth), rtol=1e-10)
+    whole = signature_gram(x, x, kind, depth, method="recursion")
+    np.testing.assert_allclose(square, whole, rtol=1e-10)
