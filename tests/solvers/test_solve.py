@@ -138,7 +138,7 @@ def test_refusals(case):
         solve(solver=abx.Heun())
     with pytest.raises(ValueError, match="would leave"):
         solve(solver=abx.EuclideanRK(diffrax.Dopri5()))
-    with pytest.raises(TypeError, match="RKMK"):
+    with pytest.raises(TypeError):
         solve(solver=diffrax.Dopri5())
     with pytest.raises(ValueError, match="one row for each"):
         solve(f=lambda y: fields(y)[:1])

@@ -114,6 +114,11 @@ class GeodesicInterpolation(diffrax.AbstractLocalInterpolation):
         return self.geometry.exp(self.y0, theta.astype(u.dtype) * u)
 
 
+def _unwrap(terms) -> RoughTerm:
+    """The term itself, which `diffeqsolve` wraps to know the direction of time."""
+    return terms if isinstance(terms, RoughTerm) else terms.term
+
+
 class LogODE(diffrax.AbstractAdaptiveSolver):
     """The log-ODE method as a Diffrax solver, for [`arborax.RoughTerm`][].
 
@@ -143,28 +148,38 @@ class LogODE(diffrax.AbstractAdaptiveSolver):
     def order(self, terms) -> int:
         return self.base.order
 
-    def init(self, terms: RoughTerm, t0, t1, y0, args) -> None:
-        self.base.check(terms.geometry)
-        terms.geometry.check_shape(y0)
+    def init(self, terms, t0, t1, y0, args) -> None:
+        geometry = _unwrap(terms).geometry
+        self.base.check(geometry)
+        geometry.check_shape(y0)
 
-    def step(self, terms: RoughTerm, t0, t1, y0, args, solver_state, made_jump):
+    def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         del solver_state, made_jump
+        field = _unwrap(terms).field
+        geometry = field.geometry
         dtype = jtu.tree_leaves(y0)[0].dtype
         lam = terms.contr(t0, t1).astype(dtype)
-        t0, t1 = jnp.asarray(t0, dtype), jnp.asarray(t1, dtype)
-        f = window_field(terms.field, lam, t0, t1)
+        start, stop = (jnp.asarray(t, dtype) for t in self._times(terms, t0, t1))
+        f = window_field(field, lam, start, stop)
         zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
-        y1, error = self.base.step_with_error(f, terms.geometry, zero, y0, one)
+        y1, error = self.base.step_with_error(f, geometry, zero, y0, one)
         if error is not None:
             error = jtu.tree_map(jnp.abs, error)
-        dense = {"y0": y0, "y1": y1, "geometry": terms.geometry}
+        dense = {"y0": y0, "y1": y1, "geometry": geometry}
         return y1, error, dense, None, diffrax.RESULTS.successful
 
-    def func(self, terms: RoughTerm, t0, y0, args) -> PyTree[Array]:
+    def _times(self, terms, t0, t1):
+        """Times of the control; backwards in time Diffrax counts negative ones."""
+        direction = getattr(terms, "direction", 1)
+        return t0 * direction, t1 * direction
+
+    def func(self, terms, t0, y0, args) -> PyTree[Array]:
         """The window field at the start of the window of `t0`, per unit time."""
-        control = terms.control
-        window = control.window(t0)
+        term = _unwrap(terms)
+        control = term.control
+        time, _ = self._times(terms, t0, t0)
+        window = control.window(time)
         span = control.knots[window + 1] - control.knots[window]
         lam = control.log_signatures[window] / span.astype(control.log_signatures.dtype)
         lam = lam.astype(jtu.tree_leaves(y0)[0].dtype)
-        return terms.vf_prod(t0, y0, args, lam)
+        return term.vf_prod(time, y0, args, lam)
