@@ -40,7 +40,7 @@ def test_dyadic_levels_are_log_signatures(case):
 def test_tolerance_is_met_and_windows_follow_the_path(case):
     geometry, fields, y0, _, _, control, reference = case
     windows, gaps = [], []
-    for tol in (1e-1, 1e-2):
+    for tol in (1e-2, 3e-4):
         sol = abx.solve_adaptive(
             fields, y0, control, geometry=geometry, rtol=0.0, atol=tol
         )
@@ -66,7 +66,7 @@ def test_limits_and_refusals(case):
         abx.solve_adaptive(fields, y0, control, max_windows=2, **options)
     with pytest.raises(ValueError, match="host"):
         jax.jit(lambda y: abx.solve_adaptive(fields, y, control, **options).ys)(y0)
-    with pytest.raises(TypeError, match="dyadic_control"):
+    with pytest.raises(TypeError):
         abx.solve_adaptive(fields, y0, xs, **options)
     with pytest.raises(ValueError, match="tolerances"):
         abx.solve_adaptive(fields, y0, control, geometry=geometry, rtol=0.0, atol=0.0)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float, PyTree
 
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
-from ..lifts import check_lift, lift
+from ..lifts import check_lift, lift, WindowField
 from ..paths import SampledPath
 from ..signatures import combine, rough_path
 from ._base import AbstractSolver
@@ -75,19 +75,13 @@ def dyadic_control(
     return DyadicControl(alg, control.calculus, control.knots, tuple(out[::-1]))
 
 
-def _stepper(fields, alg, geometry, solver, substeps, depth):
-    """A jitted step of one window at the given depth, coarse and fine in time."""
-    lower = type(alg)(alg.dim, depth)
-    field = lift(fields, lower, geometry)
-    size = lower.primitive_size
-
-    @jax.jit
-    def step(y, lam, t0, t1):
-        coarse = step_window(field, solver, substeps, y, lam[:size], t0, t1)
-        fine = step_window(field, solver, 2 * substeps, y, lam[:size], t0, t1)
-        return coarse, fine
-
-    return field, step
+@eqx.filter_jit
+def _step(field: WindowField, solver: AbstractSolver, substeps: int, y, lam, t0, t1):
+    """One window, coarse and fine in time."""
+    lam = lam[: field.alg.primitive_size]
+    coarse = step_window(field, solver, substeps, y, lam, t0, t1)
+    fine = step_window(field, solver, 2 * substeps, y, lam, t0, t1)
+    return coarse, fine
 
 
 def _distance(x: PyTree[Array], y: PyTree[Array]) -> float:
@@ -159,11 +153,11 @@ def solve_adaptive(
         raise ValueError(f"tolerances must be positive, got {rtol=}, {atol=}.")
     y0 = jtu.tree_map(jnp.asarray, y0)
     depth = control.alg.depth
-    steppers = [
-        _stepper(fields, control.alg, geometry, solver, substeps, m)
+    lifted = [
+        lift(fields, type(control.alg)(control.alg.dim, m), geometry)
         for m in range(1, depth + 1)
     ]
-    check_lift(steppers[0][0], y0)
+    check_lift(lifted[0], y0)
     dtype = jtu.tree_leaves(y0)[0].dtype
     levels = [np.asarray(level, dtype) for level in control.levels]
     grid = np.asarray(control.knots, dtype)
@@ -182,8 +176,8 @@ def solve_adaptive(
         t0, t1 = grid[start], grid[start + width]
         allowed = (atol + rtol * _size(y)) * width / cells
         before = None
-        for m, (_, step) in enumerate(steppers, start=1):
-            coarse, fine = step(y, lam, t0, t1)
+        for m, field in enumerate(lifted, start=1):
+            coarse, fine = _step(field, solver, substeps, y, lam, t0, t1)
             missing = 0.0 if before is None else _distance(before, fine)
             error = missing + _distance(coarse, fine)
             if (before is not None or depth == 1) and error <= allowed:
