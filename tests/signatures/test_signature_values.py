@@ -28,8 +28,8 @@ MODES = {
     abx.MuntheKaasWright: [None, "realised", "supplied", "left-point"],
     abx.Ito: ["realised", "supplied"],
 }
-CASES = [(c, m, d, n) for c in MODES for m in MODES[c] for d, n in [(2, 4), (3, 3)]]
-CASES += [(c, MODES[c][-1], d, n) for c in MODES for d, n in [(1, 4), (2, 1), (2, 2)]]
+CASES = [(c, m, 2, 4) for c in MODES for m in MODES[c]]
+CASES += [(c, MODES[c][-1], d, n) for c in MODES for d, n in [(1, 4), (2, 1), (3, 3)]]
 CASES += [(abx.Shuffle, None, 3, 4), (abx.Ito, "supplied", 3, 4)]
 
 
@@ -153,7 +153,7 @@ def test_long_path_equals_the_product_of_its_steps(cls):
     steps = jitted.signature(jnp.asarray(np.stack([xs[:-1], xs[1:]], 1)), alg, mode)
     for n, step in enumerate(np.asarray(steps), start=2):
         total = alg.product(total, step)
-        if n in (3, 17, 70):
+        if n in (17, 70):
             got = jitted.signature(jnp.asarray(xs[:n]), alg, brackets=mode)
             np.testing.assert_allclose(got, total, 1e-11, 1e-11)
 
