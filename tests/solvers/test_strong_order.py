@@ -24,9 +24,11 @@ from .harness import (
 SIZES = (4, 8, 16, 32)
 
 
-def case(geometry, d=2, paths=48, steps=1024, scale=0.6):
-    fields = bounded_fields(d, geometry, scale=scale)
+def case(geometry, d=2, paths=32, steps=512, scale=0.6):
     y0 = geometry.random_point(jr.PRNGKey(1), jnp.float64)
+    if isinstance(geometry, abx.SPD):  # noncompact: keep to moderate states
+        y0, scale = jnp.eye(geometry.n), scale / 2
+    fields = bounded_fields(d, geometry, scale=scale)
     return fields, y0, brownian_paths(jr.PRNGKey(0), paths, steps, d)
 
 
@@ -69,8 +71,14 @@ def test_trees_alone_lose_half_an_order():
     ids=["so3", "spd3"],
 )
 def test_ito_depth_three(geometry, alg):
-    """Order 3/2. The reference is the Itô equation in Stratonovich form."""
-    fields, y0, xs = case(geometry, paths=32, steps=512)
+    """Random errors of order 3/2. The reference is the Itô equation in Stratonovich
+    form.
+
+    Weight 4, which depth 3 leaves out, has a mean: h^2/12 for [i, [i, (jj)]]. This adds
+    a small bias of order 1, so slopes lie between 1 and 3/2, with errors far below
+    those of depth 2.
+    """
+    fields, y0, xs = case(geometry)
     time = jnp.broadcast_to(
         jnp.linspace(0.0, 1.0, xs.shape[1])[None, :, None], (*xs.shape[:2], 1)
     )
@@ -78,8 +86,13 @@ def test_ito_depth_three(geometry, alg):
     driver = jnp.concatenate([xs, time], axis=-1)
     reference = flow_reference(extended, y0, driver, geometry)
     lams = pad(window_log_signatures(xs, alg, SIZES, "time"))
-    error = errors(log_ode(fields, y0, lams, alg, geometry), reference)
-    assert abs(slope(SIZES, error) - 1.5) < 0.25, error
+    weights = jnp.asarray(alg.primitive_weights <= 2, lams.dtype)
+    both = jnp.concatenate([lams, lams * jnp.broadcast_to(weights, lams.shape)])
+    error = errors(log_ode(fields, y0, both, alg, geometry), reference)
+    three, two = error[: len(SIZES)], error[len(SIZES) :]
+    assert 1.1 < slope(SIZES, three) < 1.8, three
+    assert abs(slope(SIZES, two) - 1) < 0.25, two
+    assert three[-1] < two[-1] / 4, error
 
 
 @pytest.mark.parametrize(
@@ -94,7 +107,7 @@ def test_ito_depth_three(geometry, alg):
 )
 def test_stratonovich_brownian(geometry, depth, order):
     """Depth N against Brownian drivers: order N/2."""
-    fields, y0, xs = case(geometry, paths=32, steps=512)
+    fields, y0, xs = case(geometry)
     alg = abx.Shuffle(2, depth)
     reference = flow_reference(fields, y0, xs, geometry)
     lams = pad(window_log_signatures(xs, alg, SIZES))
@@ -119,9 +132,10 @@ def test_stratonovich_fractional():
 
 @pytest.mark.parametrize("depth,order", [(1, 0.5), (2, 1.0), (3, 1.5), (4, 2.0)])
 def test_euclidean_ito_trees(depth, order):
-    """Grossman-Larson, depths 1 to 4: order N/2 for the Itô equation."""
+    """Grossman-Larson, depths 1 to 4: order N/2 for the Itô equation, up to the bias of
+    depth 3 (see above)."""
     geometry, alg = abx.Euclidean(2), abx.GrossmanLarson(2, depth)
-    fields, y0, xs = case(geometry, paths=48, steps=512, scale=0.5)
+    fields, y0, xs = case(geometry, scale=0.5)
     extended = with_ito_drift(fields, geometry)
     time = jnp.broadcast_to(
         jnp.linspace(0.0, 1.0, xs.shape[1])[None, :, None], (*xs.shape[:2], 1)
@@ -134,5 +148,6 @@ def test_euclidean_ito_trees(depth, order):
     brackets = "time" if depth > 1 else None
     lams = pad(window_log_signatures(xs, alg, SIZES, brackets))
     error = errors(log_ode(fields, y0, lams, alg, geometry), reference)
-    assert abs(slope(SIZES, error) - order) < 0.3, error
+    slack = 0.55 if depth == 3 else 0.3
+    assert abs(slope(SIZES, error) - order) < slack, error
     assert np.all(np.isfinite(error))
