@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..algebra import GrossmanLarson, MuntheKaasWright
+from ..algebra import GrossmanLarson, MuntheKaasWright, SparseMap
+from ._sparse_rows import apply_rows
 from ._tensor import running_sums
 
 
@@ -51,29 +52,41 @@ def _grafts(alg: TreeAlgebra) -> list[list[tuple]]:
 
 
 @ft.cache
-def _forest_factors(alg: GrossmanLarson) -> np.ndarray:
-    """Rows of the trees of each forest, padded with the row of the unit."""
-    table = np.full((alg.size, alg.depth), alg.size)
+def _forest_factors(alg: GrossmanLarson) -> tuple[list[list[SparseMap]], SparseMap]:
+    """For `m = 2, 3, ..` the selections of the trees of all forests of `m` trees.
+
+    The second value brings trees and forests, by number of trees, into basis order.
+    """
+    rows: dict[int, list[int]] = {}
     for row, forest in enumerate(alg.basis):
-        for k, tree in enumerate(forest):
-            table[row, k] = alg.index[(tree,)]
-    return table
+        rows.setdefault(len(forest), []).append(row)
+    factors = []
+    for m in range(2, alg.depth + 1):
+        forests = [alg.basis[row] for row in rows[m]]
+        columns = [[alg.primitive_index[f[k]] for f in forests] for k in range(m)]
+        shape = (len(forests), alg.primitive_size)
+        count = np.arange(len(forests))
+        ones = np.ones(len(forests))
+        factors.append([SparseMap(count, column, ones, shape) for column in columns])
+    joined = np.concatenate([rows[m] for m in range(1, alg.depth + 1)])
+    size = (alg.size, alg.size)
+    return factors, SparseMap(joined, np.arange(alg.size), np.ones(alg.size), size)
 
 
-def multiply_trees(alg: GrossmanLarson, trees: Float[Array, "trees ..."]) -> Array:
-    """All forests `(size, ...)` from the coordinates of trees, by the character law."""
-    padded = jnp.zeros((alg.size + 1, *trees.shape[1:]), trees.dtype)
-    padded = padded.at[alg.tree_positions].set(trees).at[alg.size].set(1)
-    out = trees
-    several = np.flatnonzero([len(forest) > 1 for forest in alg.basis])
-    if several.size:
-        factors = _forest_factors(alg)[several]
-        product = padded[factors[:, 0]]
-        for k in range(1, alg.depth):
-            product = product * padded[factors[:, k]]
-        joined = np.concatenate([alg.tree_positions, several])
-        out = jnp.concatenate([trees, product])[np.argsort(joined)]
-    return out
+def multiply_trees(
+    alg: GrossmanLarson, trees: Float[Array, "trees batch"]
+) -> Float[Array, "size batch"]:
+    """All forests from the coordinates of trees, by the character law."""
+    factors, order = _forest_factors(alg)
+    if not factors:
+        return trees
+    parts = [trees]
+    for selections in factors:
+        product = apply_rows(selections[0], trees)
+        for selection in selections[1:]:
+            product = product * apply_rows(selection, trees)
+        parts.append(product)
+    return apply_rows(order, jnp.concatenate(parts))
 
 
 def left_point_signature(

@@ -20,8 +20,9 @@ from ..algebra import (
 )
 from ._increments import letter_increments, read_path
 from ._left_point import left_point_signature, multiply_trees, TreeAlgebra
+from ._sparse_rows import apply_rows
 from ._tensor import tensor_levels
-from ._words import apply_rows, level_log
+from ._words import level_log
 
 
 def word_algebra(alg: AbstractHopfAlgebra, brackets: Any) -> Shuffle | Ito:
@@ -55,7 +56,7 @@ def word_levels(alg: AbstractHopfAlgebra, steps: Array, brackets: Any):
     flat = [_flat(letter, 2)[0] for letter in letters]
     if flat[0].shape[-1] == 0:  # a single point: the unit
         flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
-    return words, [level.T for level in tensor_levels(words, flat)]
+    return words, tensor_levels(words, flat)
 
 
 def signature_of_steps(alg: AbstractHopfAlgebra, steps: Array, brackets: Any) -> Array:

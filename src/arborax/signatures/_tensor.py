@@ -22,7 +22,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ..algebra import Ito, Shuffle
+from ..algebra import Ito, Shuffle, SparseMap
+from ._sparse_rows import apply_rows
 
 
 _BLOCK = 16
@@ -38,7 +39,7 @@ class _Group(NamedTuple):
 
 class _Level(NamedTuple):
     groups: tuple[_Group, ...]
-    order: np.ndarray | None  # positions in basis order; None when already in order
+    order: SparseMap | None  # permutation to basis order; None when already in order
 
 
 class _Plan(NamedTuple):
@@ -107,7 +108,9 @@ def _plan(words: Shuffle | Ito) -> _Plan:
         position = {word: k for k, word in enumerate(spelled)}
         order = np.array([position[word] for word in here])
         in_order = np.array_equal(order, np.arange(len(order)))
-        levels.append(_Level(tuple(groups), None if in_order else order))
+        many = len(order)
+        permute = SparseMap(np.arange(many), order, np.ones(many), (many, many))
+        levels.append(_Level(tuple(groups), None if in_order else permute))
     prefix = max(g.left for level in levels for g in level.groups)
     suffix = max(g.right for level in levels for g in level.groups)
     return _Plan(nodes, weights, collocation, prefix, suffix, tuple(levels))
@@ -182,7 +185,7 @@ def _combine_nodes(weights: np.ndarray, x):
 
 def tensor_levels(
     words: Shuffle | Ito, letters: list[Float[Array, "batch _ steps"]]
-) -> list[Float[Array, "batch _"]]:
+) -> list[Float[Array, "_ batch"]]:
     """Signature of a piecewise linear path, weight by weight, in basis order.
 
     **Arguments:**
@@ -193,7 +196,7 @@ def tensor_levels(
 
     **Returns:**
 
-    One array `(batch, words of weight n)` for each weight `n = 1..depth`.
+    One array `(words of weight n, batch)` for each weight `n = 1..depth`.
     """
     plan = _plan(words)
     prefix = _streams(plan, letters, plan.prefix, suffix=False)
@@ -221,10 +224,5 @@ def tensor_levels(
             product = jnp.einsum("bit,bjt->bij", head, trail)
             parts.append(product.reshape(batch, -1))
         flat = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
-        out.append(flat if level.order is None else _reorder(flat, level.order))
+        out.append(flat.T if level.order is None else apply_rows(level.order, flat.T))
     return out
-
-
-def _reorder(x, order: np.ndarray):
-    """`x[:, order]` along rows, which gathers and scatters contiguous memory."""
-    return x.T[order].T

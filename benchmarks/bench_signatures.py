@@ -1,0 +1,286 @@
+"""Signatures and log-signatures against pysiglib, signax, iisignature and roughpy.
+
+    python benchmarks/bench_signatures.py [--repeats 5] [--dtypes float32] [--quick]
+
+Needs the extra `bench`; a rival that is not installed is left out. All libraries run
+in turn in one process, so that a busy machine slows all of them; times are process CPU
+seconds (both cores add up) and a ratio is rival / arborax, larger is better for us.
+Gradients are those of the sum of all coordinates. Compile time and the temporary memory
+of the compiled program are reported beside. Writes `benchmarks/results/signatures.json`
+and `.md`.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import arborax as abx
+
+
+jax.config.update("jax_enable_x64", True)
+
+CELLS = [
+    *[(128, 256, 2, n) for n in (2, 3, 4, 5, 6)],
+    *[(128, 256, 4, n) for n in (2, 3, 4, 5)],
+    *[(32, 1024, 8, n) for n in (2, 3, 4)],
+    (1024, 16, 3, 2),
+    (1024, 64, 7, 2),
+    (8, 128, 20, 3),
+]
+QUICK = [(128, 256, 2, 2), (128, 256, 2, 4), (128, 256, 4, 3), (1024, 64, 7, 2)]
+ALGEBRAS = (abx.Shuffle, abx.GrossmanLarson, abx.MuntheKaasWright, abx.Ito)
+# The rival walks trees: beyond this many coordinates one call takes minutes.
+RIVAL_LIMIT = 4000
+
+
+def optional(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def cpu_seconds(function) -> float:
+    start = time.process_time()
+    jax.block_until_ready(function())
+    return time.process_time() - start
+
+
+def race(runners: dict, repeats: int) -> dict[str, float]:
+    """Median CPU seconds of each runner, called in turn."""
+    for function in runners.values():
+        jax.block_until_ready(function())
+    times = {name: [] for name in runners}
+    for _ in range(repeats):
+        for name, function in runners.items():
+            times[name].append(cpu_seconds(function))
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
+def ours(alg, path, log: bool, gradient: bool):
+    """A compiled call with its compile seconds and temporary bytes."""
+    brackets = None if isinstance(alg, abx.Shuffle) else "realised"
+    function = abx.log_signature if log else abx.signature
+
+    def value(x):
+        return function(x, alg, brackets)
+
+    target = jax.grad(lambda x: value(x).sum()) if gradient else value
+    start = time.perf_counter()
+    compiled = jax.jit(target).lower(path).compile()
+    seconds = time.perf_counter() - start
+    memory = compiled.memory_analysis()
+    return lambda: compiled(path), seconds, int(memory.temp_size_in_bytes)
+
+
+def pysiglib_runner(alg, path, log: bool, gradient: bool):
+    pysiglib, torch = optional("pysiglib"), optional("torch")
+    if pysiglib is None or torch is None or alg.size > RIVAL_LIMIT:
+        return None
+    dim, depth = alg.dim, alg.depth
+    array = np.array(path)
+    options = {}
+    if isinstance(alg, abx.Shuffle):
+        name = "log_sig" if log else "sig"
+        if log:
+            pysiglib.prepare_log_sig(dim, depth, 2)
+            options = {"method": 2}
+    else:  # Ito is compared with the planar signature it compresses
+        planar = not isinstance(alg, abx.GrossmanLarson)
+        step = np.diff(array, axis=1)
+        correction = -0.5 * step[..., :, None] * step[..., None, :]
+        correction = correction.reshape(*step.shape[:2], -1)
+        correction = np.ascontiguousarray(correction)
+        options = {"planar": planar}
+        if log:
+            method = 2 if planar else 0
+            pysiglib.prepare_branched_log_sig(dim, depth, method, planar=planar)
+            options["method"] = method
+        pysiglib.prepare_branched_sig(dim, depth, planar=planar)
+        name = "branched_log_sig" if log else "branched_sig"
+        options["correction"] = correction
+    if not gradient:
+        function = getattr(pysiglib, name)
+        return lambda: function(array, depth, n_jobs=-1, **options)
+    leaf = torch.tensor(array, requires_grad=True)
+    if "correction" in options:
+        options["correction"] = torch.tensor(options["correction"])
+    function = getattr(pysiglib.torch_api, name)
+
+    def run():
+        leaf.grad = None
+        function(leaf, depth, n_jobs=-1, **options).sum().backward()
+        return leaf.grad
+
+    return run
+
+
+def signax_runner(alg, path, log: bool, gradient: bool):
+    signax = optional("signax")
+    if signax is None or not isinstance(alg, abx.Shuffle):
+        return None
+    function = signax.logsignature if log else signax.signature
+
+    def value(x):
+        return function(x, alg.depth)
+
+    target = jax.grad(lambda x: value(x).sum()) if gradient else value
+    compiled = jax.jit(target)
+    return lambda: compiled(path)
+
+
+def iisignature_runner(alg, path, log: bool, gradient: bool):
+    iisignature = optional("iisignature")
+    if iisignature is None or not isinstance(alg, abx.Shuffle):
+        return None
+    array = np.array(path)
+    if log:
+        prepared = iisignature.prepare(alg.dim, alg.depth, "S")
+        if gradient:
+            ones = np.ones((len(array), alg.primitive_size))
+            return lambda: iisignature.logsigbackprop(ones, array, prepared, "S")
+        return lambda: iisignature.logsig(array, prepared, "S")
+    if gradient:
+        ones = np.ones((len(array), alg.size))
+        return lambda: iisignature.sigbackprop(ones, array, alg.depth)
+    return lambda: iisignature.sig(array, alg.depth)
+
+
+def roughpy_runner(alg, path, log: bool, gradient: bool):
+    roughpy = optional("roughpy")
+    if roughpy is None or gradient or not isinstance(alg, abx.Shuffle):
+        return None
+    steps = np.diff(np.array(path, np.float64), axis=1)
+    if steps.size * alg.size > 2e8:
+        return None
+    context = roughpy.get_context(alg.dim, alg.depth, roughpy.DPReal)
+    whole = roughpy.RealInterval(0, steps.shape[1])
+    times = np.arange(steps.shape[1], dtype=float)
+
+    def run():
+        out = []
+        for one in steps:
+            stream = roughpy.LieIncrementStream.from_increments(
+                one, indices=times, ctx=context
+            )
+            out.append((stream.log_signature if log else stream.signature)(whole))
+        return len(out)
+
+    return run
+
+
+RIVALS = {
+    "pysiglib": pysiglib_runner,
+    "signax": signax_runner,
+    "iisignature": iisignature_runner,
+    "roughpy": roughpy_runner,
+}
+
+
+def run_cell(cell, dtype, repeats):
+    batch, length, dim, depth = cell
+    rng = np.random.default_rng(0)
+    path = rng.normal(size=(batch, length, dim)).cumsum(1) / np.sqrt(length)
+    path = jnp.asarray(path, dtype)
+    for algebra in ALGEBRAS:
+        alg = algebra(dim, depth)
+        for log in (False, True):
+            for gradient in (False, True):
+                call, seconds, memory = ours(alg, path, log, gradient)
+                runners = {"arborax": call}
+                for name, make in RIVALS.items():
+                    runner = make(alg, path, log, gradient)
+                    if runner is not None:
+                        runners[name] = runner
+                times = race(runners, repeats)
+                yield {
+                    "cell": list(cell),
+                    "dtype": dtype,
+                    "algebra": algebra.__name__,
+                    "quantity": "log-signature" if log else "signature",
+                    "mode": "gradient" if gradient else "forward",
+                    "cpu_seconds": times,
+                    "ratios": {
+                        name: value / times["arborax"]
+                        for name, value in times.items()
+                        if name != "arborax"
+                    },
+                    "compile_seconds": seconds,
+                    "temporary_bytes": memory,
+                }
+
+
+def write(rows, settings, folder: Path):
+    folder.mkdir(parents=True, exist_ok=True)
+    document = {"settings": settings, "rows": rows}
+    (folder / "signatures.json").write_text(json.dumps(document, indent=1) + "\n")
+    lines = [
+        "CPU milliseconds of one call; a ratio is rival / arborax, above one we are "
+        "faster. `Ito` is raced against the planar signature that it compresses. "
+        f"{settings['machine']}, {settings['dtypes']}, `{settings['command']}`.",
+        "",
+        "| batch, length, dim, depth | algebra | quantity | arborax ms | pysiglib | "
+        "signax | iisignature | roughpy | compile s | memory MB |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        ratios = [
+            f"{row['ratios'][name]:.2f}x" if name in row["ratios"] else "–"
+            for name in RIVALS
+        ]
+        what = f"{row['quantity']}, {row['mode']}"
+        if len(settings["dtypes"]) > 1:
+            what += f", {row['dtype']}"
+        lines.append(
+            f"| {', '.join(map(str, row['cell']))} | {row['algebra']} | {what} | "
+            f"{1e3 * row['cpu_seconds']['arborax']:.2f} | {' | '.join(ratios)} | "
+            f"{row['compile_seconds']:.1f} | {row['temporary_bytes'] / 1e6:.1f} |"
+        )
+    (folder / "signatures.md").write_text("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
+    parser.add_argument("--quick", action="store_true", help="four cells only")
+    options = parser.parse_args()
+    command = f"python benchmarks/bench_signatures.py --repeats {options.repeats}"
+    command += " --dtypes " + " ".join(options.dtypes)
+    command += " --quick" if options.quick else ""
+    settings = {
+        "command": command,
+        "dtypes": options.dtypes,
+        "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
+        f"jax {jax.__version__}",
+    }
+    rows = []
+    folder = Path(__file__).parent / "results"
+    for dtype in options.dtypes:
+        for cell in QUICK if options.quick else CELLS:
+            for row in run_cell(cell, dtype, options.repeats):
+                rows.append(row)
+                shown = {k: f"{v:.2f}x" for k, v in row["ratios"].items()}
+                print(
+                    row["cell"],
+                    dtype,
+                    row["algebra"],
+                    row["quantity"],
+                    row["mode"],
+                    f"{1e3 * row['cpu_seconds']['arborax']:.2f} ms",
+                    shown,
+                    flush=True,
+                )
+            write(rows, settings, folder)
+
+
+if __name__ == "__main__":
+    main()
