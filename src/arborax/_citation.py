@@ -42,6 +42,10 @@ _CITES: dict[str, tuple[str, ...]] = {
     "LogNCDE": ("walker2024",),
     "NRDE": ("morrill2021",),
     "NCDE": ("kidger2020",),
+    "NCDEpp": ("kidger2020", "morrill2022"),
+    "GRU": ("cho2014",),
+    "XLSTM": ("beck2024",),
+    "StackedXLSTM": ("beck2024",),
 }
 
 
