@@ -14,11 +14,11 @@ from ..lifts import lift
 from ..solvers import AbstractSolver, CFEES25, Heun
 from ._heads import as_output, initial_point, output_point, raw_size
 from ._mlp import lipswish, MLP, VectorField
+from ._steps import run_steps
 from ._window_model import (
     AbstractWindowModel,
     check_window_options,
     resolve_calculus,
-    run_steps,
     second_order_expansion,
 )
 
@@ -184,7 +184,7 @@ class BNRDE(AbstractWindowModel):
         def f(s, z):
             return field.evaluate(None, z, coefficients)
 
-        return run_steps(self.solver, self.geometry, f, y, self.substeps, lam.dtype)
+        return run_steps(self.solver, f, self.geometry, y, self.substeps, lam.dtype)
 
     def finish(self, raw: PyTree[Array]) -> PyTree[Array]:
         return raw if self.readout is None else output_point(self.output, raw)

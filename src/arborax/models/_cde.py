@@ -4,12 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 import diffrax
+import jax
 import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ..geometry import Euclidean
 from ..solvers import AbstractSolver
+from ._steps import one_step
 
 
 def fixed_step(
@@ -24,7 +26,7 @@ def fixed_step(
         return velocity(s) @ field(z)
 
     one = jnp.ones((), h.dtype)
-    return solver.step(f, Euclidean(h.shape[0]), jnp.zeros_like(one), h, one)
+    return one_step(solver, f, Euclidean(h.shape[0]), jnp.zeros_like(one), h, one)
 
 
 def fixed_solve(
@@ -36,6 +38,7 @@ def fixed_solve(
 ) -> Float[Array, "times hidden"]:
     """States at all samples, one solver step an interval; `velocity(s, piece)`."""
 
+    @jax.checkpoint
     def body(h, piece):
         h = fixed_step(field, solver, h, lambda s: velocity(s, piece))
         return h, h

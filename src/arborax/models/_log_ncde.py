@@ -14,10 +14,10 @@ from ..geometry import AbstractGeometry, Euclidean
 from ..solvers import AbstractSolver, Heun
 from ._heads import as_output, output_point, raw_size
 from ._mlp import MLP, VectorField
+from ._steps import run_steps
 from ._window_model import (
     AbstractWindowModel,
     check_window_options,
-    run_steps,
     second_order_expansion,
 )
 
@@ -155,7 +155,7 @@ class LogNCDE(AbstractWindowModel):
             lie = moved[first, second] - moved[second, first]
             return lam[:d] @ v + lam[d:] @ lie
 
-        return run_steps(self.solver, self.geometry, f, y, self.substeps, lam.dtype)
+        return run_steps(self.solver, f, self.geometry, y, self.substeps, lam.dtype)
 
     def finish(self, raw):
         return output_point(self.output, raw)

@@ -14,7 +14,8 @@ from ..geometry import AbstractGeometry, Euclidean
 from ..solvers import AbstractSolver, Heun
 from ._heads import as_output, output_point, raw_size
 from ._mlp import MLP, VectorField
-from ._window_model import AbstractWindowModel, check_window_options, run_steps
+from ._steps import run_steps
+from ._window_model import AbstractWindowModel, check_window_options
 from ._windows import prefix_log_signatures
 
 
@@ -129,7 +130,7 @@ class NRDE(AbstractWindowModel):
         def f(s, z):
             return lam @ self.vector_field(z)
 
-        return run_steps(self.solver, self.geometry, f, y, self.substeps, lam.dtype)
+        return run_steps(self.solver, f, self.geometry, y, self.substeps, lam.dtype)
 
     def finish(self, raw):
         return output_point(self.output, raw)

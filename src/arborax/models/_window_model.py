@@ -5,7 +5,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
@@ -341,15 +340,3 @@ def resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
             "for Itô."
         )
     return calculus
-
-
-def run_steps(solver, geometry, f, y, substeps: int, dtype) -> PyTree[Array]:
-    """`substeps` steps of a scheme over unit time."""
-    h = jnp.asarray(1 / substeps, dtype)
-    if substeps == 1:
-        return solver.step(f, geometry, jnp.zeros_like(h), y, h)
-
-    def body(z, s):
-        return solver.step(f, geometry, s, z, h), None
-
-    return lax.scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]

@@ -100,8 +100,13 @@ def second_order_sums(
 
 
 def scan_windows(step, y0, lams: Float[Array, "windows primitives"]):
-    """States at all knots, the first included."""
+    """States at all knots, the first included.
 
+    Steps are recomputed in the backward pass: their intermediate values would fill
+    memory, and writing them costs several times the arithmetic.
+    """
+
+    @jax.checkpoint
     def body(y, lam):
         y = step(y, lam)
         return y, y
