@@ -8,10 +8,10 @@ WORKERS ?= 2
 # index is known: make bench TORCH="torch==2.15.0 --index-url <index of CPU builds>".
 TORCH ?= torch
 
-EXTRAS_test := checkpoint,plots,test,train
+EXTRAS_test := checkpoint,cli,plots,test,train
 EXTRAS_lint := checkpoint,cli,lint,plots,test,train
-EXTRAS_docs := docs,plots,train
-EXTRAS_demo := plots,train
+EXTRAS_docs := cli,docs,plots,train
+EXTRAS_demo := cli,plots,train
 
 .PHONY: test lint docs demo bench format clean
 
