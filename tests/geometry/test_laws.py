@@ -218,6 +218,8 @@ class TestTransformations:
     def test_derivatives(self, g):
         """Gradient against a finite difference, second derivative (reverse over
         reverse, at zero) against a finite difference of gradients."""
+        if g in (abx.SO(4), abx.Sphere(2)) or isinstance(g, abx.Product):
+            pytest.skip("made of functions that other geometries cover")
         y, u, v, w = sample(g)
 
         def f(a):

@@ -1,0 +1,85 @@
+"""Wrong requests are refused with a message; off-manifold points are caught."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import arborax as abx
+
+
+@pytest.mark.parametrize(
+    "build, error, text",
+    [
+        (lambda: abx.SO(1), ValueError, "n >= 2"),
+        (lambda: abx.SE(2), ValueError, r"Only SE\(3\)"),
+        (lambda: abx.SO(3, connection="flat"), ValueError, "connection='flat'"),
+        (lambda: abx.Sphere(2, connection="frame"), ValueError, "levi-civita"),
+        (lambda: abx.SPD(3, "qr"), ValueError, "frame='qr'"),
+        (lambda: abx.Product(), ValueError, "at least one"),
+        (lambda: abx.Euclidean(0), ValueError, "n >= 1"),
+    ],
+)
+def test_refused(build, error, text):
+    with pytest.raises(error, match=text):
+        build()
+
+
+@pytest.mark.parametrize(
+    "build, text",
+    [
+        (lambda: abx.SO(3.0), "integer"),
+        (lambda: abx.Product([abx.SO(3)]), "separate arguments"),
+    ],
+)
+def test_wrong_types(build, text):
+    # The run-time type checks of the test suite speak first, users see ours.
+    with pytest.raises(TypeError, match=f"{text}|Type-check error"):
+        build()
+
+
+@pytest.mark.parametrize(
+    "g, y",
+    [
+        (abx.SO(3), -np.eye(3)),
+        (abx.SO(3), 1.01 * np.eye(3)),
+        (abx.SE(3), np.diag([1.0, 1.0, 1.0, 2.0])),
+        (abx.SPD(2), np.asarray([[1.0, 2.0], [2.0, 1.0]])),
+        (abx.SPD(2), np.asarray([[1.0, 0.1], [0.0, 1.0]])),
+        (abx.SPD(2), np.asarray([[1.0, 0.0], [0.0, 0.0]])),
+        (abx.Sphere(2), np.asarray([1.0, 1.0, 0.0])),
+        (abx.Hyperbolic(2), np.asarray([-1.0, 0.0, 0.0])),
+        (abx.Hyperbolic(2), np.asarray([1.0, 1.0, 0.0])),
+        (abx.Euclidean(2), np.asarray([np.inf, 0.0])),
+    ],
+)
+def test_off_the_manifold(g, y):
+    y = jnp.asarray(y)
+    assert not g.belongs(y)
+    with pytest.raises(Exception, match="not on"):
+        jax.block_until_ready(jax.jit(g.check_point)(y))
+
+
+def test_shape():
+    with pytest.raises(ValueError, match=r"has shape \(3, 3\), got \(2, 2\)"):
+        abx.SO(3).check_point(jnp.eye(2))
+
+
+def test_root_frame_has_no_flat_geodesics():
+    g = abx.SPD(2, "root", connection="frame")
+    with pytest.raises(NotImplementedError, match="cholesky"):
+        g.exp(jnp.eye(2), jnp.ones(3))
+
+
+def test_frames_agree_on_the_metric():
+    """The two SPD frames differ by a rotation of coordinates."""
+    a, b = abx.SPD(3), abx.SPD(3, "root")
+    y = a.random_point(jax.random.PRNGKey(0), jnp.float64)
+    u = jnp.arange(6.0)
+    v = b.coordinates(y, a.frame(y, u))
+    np.testing.assert_allclose(jnp.sum(v**2), jnp.sum(u**2), rtol=1e-12)
+
+
+def test_product_connection_name():
+    assert abx.Product(abx.SO(3), abx.SE(3)).connection == "frame"
+    assert abx.Product(abx.SO(3), abx.SPD(2)).connection == "mixed"
