@@ -1,4 +1,4 @@
-"""Run benchmarks one after the other: `python -m benchmarks [signatures kernels ...]`."""
+"""Run benchmarks in turn: `python -m benchmarks [signatures kernels ...]`."""
 
 import subprocess
 import sys

@@ -5,7 +5,7 @@
 Needs the extra `bench`; a rival that is not installed is left out. All libraries run
 in turn in one process, so that a busy machine slows all of them; times are process CPU
 seconds (both cores add up) and a ratio is rival / arborax, larger is better for us.
-Gradients are those of the sum of all coordinates. Compile time and the temporary memory
+Gradients pull back one fixed random covector. Compile time and the temporary memory
 of the compiled program are reported beside. Writes `benchmarks/results/signatures.json`
 and `.md`.
 """
@@ -65,6 +65,12 @@ def race(runners: dict, repeats: int) -> dict[str, float]:
     return {name: float(np.median(values)) for name, values in times.items()}
 
 
+def covector(alg, path, log: bool):
+    size = alg.primitive_size if log else alg.size
+    rng = np.random.default_rng(1)
+    return jnp.asarray(rng.normal(size=(path.shape[0], size)), path.dtype)
+
+
 def ours(alg, path, log: bool, gradient: bool):
     """A compiled call with its compile seconds and temporary bytes."""
     brackets = None if isinstance(alg, abx.Shuffle) else "realised"
@@ -73,7 +79,8 @@ def ours(alg, path, log: bool, gradient: bool):
     def value(x):
         return function(x, alg, brackets)
 
-    target = jax.grad(lambda x: value(x).sum()) if gradient else value
+    weights = covector(alg, path, log)
+    target = jax.grad(lambda x: jnp.vdot(weights, value(x))) if gradient else value
     start = time.perf_counter()
     compiled = jax.jit(target).lower(path).compile()
     seconds = time.perf_counter() - start
@@ -111,13 +118,18 @@ def pysiglib_runner(alg, path, log: bool, gradient: bool):
         function = getattr(pysiglib, name)
         return lambda: function(array, depth, n_jobs=-1, **options)
     leaf = torch.tensor(array, requires_grad=True)
+    # The rival lists trees only where we list forests, and a few primitives less.
+    size = max(alg.size, alg.primitive_size)
+    weights = torch.tensor(np.random.default_rng(1).normal(size=(len(array), size)))
+    weights = weights.to(leaf.dtype).contiguous()
     if "correction" in options:
         options["correction"] = torch.tensor(options["correction"])
     function = getattr(pysiglib.torch_api, name)
 
     def run():
         leaf.grad = None
-        function(leaf, depth, n_jobs=-1, **options).sum().backward()
+        out = function(leaf, depth, n_jobs=-1, **options)
+        out.backward(weights[:, : out.shape[1]])
         return leaf.grad
 
     return run
@@ -132,7 +144,8 @@ def signax_runner(alg, path, log: bool, gradient: bool):
     def value(x):
         return function(x, alg.depth)
 
-    target = jax.grad(lambda x: value(x).sum()) if gradient else value
+    weights = covector(alg, path, log)
+    target = jax.grad(lambda x: jnp.vdot(weights, value(x))) if gradient else value
     compiled = jax.jit(target)
     return lambda: compiled(path)
 
@@ -145,12 +158,12 @@ def iisignature_runner(alg, path, log: bool, gradient: bool):
     if log:
         prepared = iisignature.prepare(alg.dim, alg.depth, "S")
         if gradient:
-            ones = np.ones((len(array), alg.primitive_size))
-            return lambda: iisignature.logsigbackprop(ones, array, prepared, "S")
+            weights = np.array(covector(alg, path, log))
+            return lambda: iisignature.logsigbackprop(weights, array, prepared, "S")
         return lambda: iisignature.logsig(array, prepared, "S")
     if gradient:
-        ones = np.ones((len(array), alg.size))
-        return lambda: iisignature.sigbackprop(ones, array, alg.depth)
+        weights = np.array(covector(alg, path, log))
+        return lambda: iisignature.sigbackprop(weights, array, alg.depth)
     return lambda: iisignature.sig(array, alg.depth)
 
 
