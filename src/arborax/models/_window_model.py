@@ -151,7 +151,12 @@ class AbstractWindowModel(AbstractCausalModel):
         begin = jax.tree.map(lambda leaf: leaf[:-1], states)
         end = jax.tree.map(lambda leaf: leaf[1:], states)
         start = jax.tree.map(lambda leaf: leaf[None], self._read(_at(states, 0)))
-        raw = jax.vmap(self._between)(begin, end, windows.steps, windows.brackets)
+
+        @jax.checkpoint
+        def between(*window):
+            return self._between(*window)
+
+        raw = jax.vmap(between)(begin, end, windows.steps, windows.brackets)
         raw = jax.tree.map(
             lambda s, r: jnp.concatenate([s, r.reshape(-1, *r.shape[2:])]), start, raw
         )
