@@ -110,6 +110,30 @@ class FrameCalculus:
             return out
         return out + sum_rows(jax.vmap(lambda u, e: self.connect(y, u, e))(w, v))
 
+    def second_order(self, x, y) -> tuple[Float[Array, " dim"], Float[Array, "_ dim"]]:
+        """Coefficients of weights one and two, with one evaluation of the fields.
+
+        **Returns:** the field, and the values of the driving fields.
+        """
+        d = self.driving.number
+        frame = lambda u: self.geometry.frame(y, u)  # noqa: E731
+        v, derivative = jax.linearize(self.fields, y)
+        block = x[1].reshape(d, d)
+        if self.dim < d:
+            w, tails = self.eye(v), v.T @ block
+            dots = jax.vmap(lambda u: derivative(frame(u)))(w)
+            out = jnp.einsum("ei,eic->c", tails, dots)
+            along = tails @ v
+        else:
+            w, index = block.T @ v, jnp.arange(d)
+            dots = jax.vmap(lambda u: derivative(frame(u)))(w)
+            out = sum_rows(dots[index, index])
+            along = v
+        if not self.parallel:
+            lift = jax.vmap(lambda u, e: self.connect(y, u, e))
+            out = out + sum_rows(lift(w, along))
+        return x[0] @ v + out, v
+
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
         if weight == 1:
@@ -176,6 +200,7 @@ class FrameCalculus:
             derive=self.nabla,
             channels=self.channels,
             known=letters,
+            second=None if self.driving.has_channel else self.second_order,
         )
 
 
@@ -282,6 +307,7 @@ def contract(
     derive: Callable,
     channels: Callable,
     known=None,
+    second: Callable | None = None,
 ):
     """The recursion of this module; see its docstring.
 
@@ -296,8 +322,11 @@ def contract(
     - `derive`: `(g, y, u)` to the derivative of `g` along frame coordinates `u`.
     - `channels`: `(y, w)` to the sum over channels of their derivatives along `w`.
     - `known`: values of `letters(y, len(x) - 1)` if they are at hand.
+    - `second`: a shorter way for weights up to two, if there is one.
     """
     top = len(x)
+    if top == 2 and second is not None:
+        return second(x, y)[0]
     weights = range(1, top + 1)
     parts = [grading.single(x[w - 1], w) for w in weights]
     out = single(parts, y)
@@ -316,6 +345,7 @@ def contract(
         letters=letters,
         derive=derive,
         channels=channels,
+        second=second,
     )
 
     def sweep(tails, directions):

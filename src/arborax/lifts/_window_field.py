@@ -106,10 +106,14 @@ class WindowField(eqx.Module):
         grading = tree_grading(self.alg.dim, depth)
         if not forests:
             return frame.contract(trees, y, grading)
-        values = frame.trees(y, depth - 1)
+        if depth == 2 and not self.fields.has_channel:
+            out, v = frame.second_order(trees, y)
+            values = (v,)
+        else:
+            values = frame.trees(y, depth - 1)
+            out = frame.contract(trees, y, grading, values)
         maps = magma_maps(self.alg, False)
         keys = [key for key in maps if len(key) > 1]
-        out = frame.contract(trees, y, grading, values)
         return out + forest_part(frame, y, dict(zip(keys, forests)), values)
 
 
