@@ -2,7 +2,7 @@
 
 from importlib.metadata import version as _version
 
-from . import models as models
+from . import datasets as datasets, models as models
 from ._citation import citation as citation
 from .algebra import (
     GrossmanLarson as GrossmanLarson,

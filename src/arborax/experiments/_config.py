@@ -1,0 +1,107 @@
+"""Configurations: frozen dataclasses filled from TOML presets."""
+
+import dataclasses
+import importlib.resources
+import tomllib
+from typing import Any, Literal
+
+
+EXPERIMENTS = ("rough-bergomi",)
+SETTINGS = ("arborax", "paper")
+PRESETS = ("smoke", "quick", "paper")
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """One run of the experiment `rough-bergomi`, but for the seed.
+
+    **Fields:**
+
+    - `hurst`, `paths`, `steps`, `data_seed`: of the data set.
+    - `horizons`: indices of times at which marginals are compared.
+    - `model`: a name of `arborax.experiments.MODELS`.
+    - `hidden`, `width`, `depth`, `window`: sizes of the model.
+    - `noise`: Brownian channels of the driver.
+    - `calculus`, `interpolation`, `basepoint`: of B-NRDE.
+    - `anchor`: let every path begin at zero, and measure it in standard deviations of
+        the data.
+    - `objective`: `"fourier"` (random Fourier signature features, left-point sums),
+        `"fourier-branched"` (the same with trees and brackets), `"signature"` (depth 5,
+        as published) or `"branched"` (trees of weight 3 with brackets).
+    - `target`: `"all"` compares with mean features of `target_paths` training paths,
+        `"batch"` with a batch of them.
+    - `stride`: the objective looks at every so many-th sample.
+    - `features`: random functions for each level.
+    - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
+    - `selection`: the validation metric: median KS of the `"marginals"`, or the mean KS
+        of marginals and path functionals, `"path"`.
+    - `finetune_objective`, `finetune_iterations`: of the second stage of `bnrde-bk`.
+    """
+
+    hurst: float = 0.25
+    paths: int = 32768
+    steps: int = 512
+    data_seed: int = 42
+    horizons: tuple[int, ...] = (128, 256, 384, 512)
+    model: str = "bnrde"
+    hidden: int = 32
+    width: int = 32
+    depth: int = 2
+    window: int = 16
+    noise: int = 2
+    calculus: Literal["ito", "stratonovich"] = "ito"
+    interpolation: Literal["taylor", "log-ode", "linear"] | None = None
+    basepoint: bool = True
+    anchor: bool = True
+    objective: str = "fourier"
+    target: Literal["all", "batch"] = "all"
+    target_paths: int = 8192
+    stride: int = 8
+    features: int = 192
+    optimiser: str = "adamw"
+    learning_rate: float = 4e-3
+    schedule: Literal["cosine", "constant"] = "cosine"
+    batch: int = 256
+    iterations: int = 360
+    validations: int = 12
+    selection: Literal["path", "marginals"] = "path"
+    finetune_objective: str = "fourier-branched"
+    finetune_iterations: int = 40
+
+
+def load_config(
+    experiment: str = "rough-bergomi",
+    setting: str = "arborax",
+    preset: str = "quick",
+    **changes: Any,
+) -> Config:
+    """The configuration of a setting and a preset.
+
+    **Arguments:**
+
+    - `experiment`: `"rough-bergomi"`.
+    - `setting`: `"arborax"` (our reading) or `"paper"` (as published).
+    - `preset`: `"smoke"`, `"quick"` or `"paper"`.
+    - `changes`: fields of [`arborax.experiments.Config`][] to set otherwise.
+
+    **Returns:**
+
+    A `Config`.
+    """
+    for name, value, known in [
+        ("experiment", experiment, EXPERIMENTS),
+        ("setting", setting, SETTINGS),
+        ("preset", preset, PRESETS),
+    ]:
+        if value not in known:
+            raise ValueError(f"`{name}` must be one of {known}, got {value!r}.")
+    folder = importlib.resources.files("arborax.experiments") / "presets"
+    text = (folder / f"{experiment}.{setting}.toml").read_text(encoding="utf-8")
+    content = tomllib.loads(text)
+    presets = {name: content.pop(name) for name in PRESETS}
+    values = {**content, **presets[preset], **changes}
+    names = {field.name for field in dataclasses.fields(Config)}
+    if unknown := sorted(set(values) - names):
+        raise ValueError(f"unknown fields {unknown}; a Config has {sorted(names)}.")
+    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+    return Config(**values)

@@ -1,0 +1,185 @@
+"""One run: data, training, fine-tuning, scores, files."""
+
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+from typing import Any
+
+import jax
+import jax.random as jr
+import numpy as np
+
+from ..datasets import dataset, RoughBergomi, Splits
+from ..training import fit, FitResult, metrics, save
+from ._config import Config, load_config
+from ._generator import generate, Generator, make_generator, parameter_count
+from ._objectives import learning_rate, make_objective
+from ._scores import score, summaries
+
+
+def run(
+    experiment: str = "rough-bergomi",
+    *,
+    model: str = "bnrde",
+    preset: str = "quick",
+    setting: str = "arborax",
+    seed: int = 1,
+    resume: bool = False,
+    folder: str | os.PathLike = "runs",
+    cache: str | os.PathLike | None = None,
+    progress: bool = True,
+    changes: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Trains one model, scores it on the test set and writes what came out.
+
+    **Arguments:**
+
+    - `experiment`: `"rough-bergomi"`.
+    - `model`: a name of `MODELS`; `"bnrde-bk"` is fine-tuned with brackets.
+    - `preset`, `setting`: see [`arborax.experiments.load_config`][].
+    - `seed`: of weights, training noise and generated test paths. Data are the same.
+    - `resume`: continue from the checkpoints of a run that was stopped.
+    - `folder`: where runs go, each to `experiment/setting-preset-model-seed` there.
+    - `cache`: folder of the data cache.
+    - `progress`: show a bar.
+    - `changes`: other fields of the configuration.
+
+    **Returns:**
+
+    The content of `result.json`. Beside it are `model.abx`, `paths.npz` (generated and
+    true test paths, thinned) and the checkpoints.
+    """
+    config = load_config(
+        experiment, setting, preset, **{"model": model, **(changes or {})}
+    )
+    place = pathlib.Path(folder) / experiment / f"{setting}-{preset}-{model}-{seed}"
+    place.mkdir(parents=True, exist_ok=True)
+    law = RoughBergomi(hurst=config.hurst, steps=config.steps)
+    data = dataset(law, config.paths, seed=config.data_seed, folder=cache)
+    splits = data.split()
+    model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
+    generator = make_generator(config, splits.train.values, model_key)
+    options = dict(resume=resume, progress=progress)
+    fitted = _train(
+        generator,
+        config,
+        splits,
+        config.objective,
+        config.iterations,
+        train_key,
+        place / "checkpoints",
+        options,
+    )
+    stages = [_stage(config.objective, fitted)]
+    if model == "bnrde-bk":
+        fitted = _train(
+            fitted.model,
+            config,
+            splits,
+            config.finetune_objective,
+            config.finetune_iterations,
+            tune_key,
+            place / "checkpoints-bk",
+            options,
+        )
+        stages.append(_stage(config.finetune_objective, fitted))
+    test = splits.test
+    generated = generate(fitted.model, test_key, test.ts, len(test))
+    result = {
+        "experiment": experiment,
+        "setting": setting,
+        "preset": preset,
+        "model": model,
+        "seed": seed,
+        "parameters": parameter_count(fitted.model),
+        "scores": score(generated, test.values, splits.train.values, config, seed=seed),
+        "stages": stages,
+        "config": dataclasses.asdict(config),
+        "command": f"arborax run {experiment} --model {model} --preset {preset} "
+        f"--setting {setting} --seed {seed}",
+        "changes": changes or {},
+        "machine": machine(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    stride = max(1, config.window // 2)
+    np.savez_compressed(
+        place / "paths.npz",
+        ts=test.ts[::stride],
+        generated=generated[:, ::stride, 0],
+        true=test.values[:, ::stride, 0],
+    )
+    save(place / "model.abx", fitted.model)
+    _write_json(place / "result.json", result)
+    return {**result, "folder": str(place)}
+
+
+def _train(
+    generator: Generator,
+    config: Config,
+    splits: Splits,
+    objective_name: str,
+    iterations: int,
+    key: Any,
+    checkpoint: pathlib.Path,
+    options: dict[str, Any],
+) -> FitResult:
+    objective, data = make_objective(objective_name, config, splits.train, iterations)
+    held_out = summaries(splits.validation.values, config)
+    marginals = len(config.horizons)
+
+    def metric(model, validation, key):
+        paths = generate(model, key, splits.validation.ts, len(held_out))
+        if not np.isfinite(paths).all():
+            return float("inf")
+        values = np.asarray(metrics.ks(summaries(paths, config), held_out))
+        if config.selection == "marginals":
+            return float(np.median(values[:marginals]))
+        return float(np.mean(values))
+
+    return fit(
+        generator,
+        data,
+        objective,
+        key=key,
+        optimiser=config.optimiser,
+        learning_rate=learning_rate(config, iterations),
+        steps=iterations,
+        metric=metric,
+        validate_every=max(1, iterations // config.validations),
+        checkpoint=checkpoint,
+        **options,
+    )
+
+
+def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
+    return {
+        "objective": objective,
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "best_metric": fitted.best_metric,
+        "stop": fitted.stop,
+        "message": fitted.message,
+        "seconds": dataclasses.asdict(fitted.timings),
+        "loss": [float(f"{v:.6g}") for v in fitted.history.loss],
+        "validation": fitted.history.validation,
+    }
+
+
+def machine() -> dict[str, Any]:
+    """What the run was made on, without names."""
+    return {
+        "cpu_count": os.cpu_count(),
+        "architecture": platform.machine(),
+        "backend": jax.default_backend(),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+    }
+
+
+def _write_json(path: pathlib.Path, content: Any) -> None:
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    os.replace(temporary, path)

@@ -1,0 +1,170 @@
+"""Tables: measured scores beside published ones, floors and references."""
+
+import collections
+import json
+import os
+import pathlib
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+
+# Mean and standard deviation of KS x 100 at the four horizons, as printed in
+# arXiv:2606.05272, per-batch metric.
+PUBLISHED = {
+    "xlstm": [(11.04, 1.38), (10.31, 1.30), (10.94, 0.89), (11.71, 0.71)],
+    "ncde": [(9.06, 1.94), (8.93, 1.07), (9.75, 1.02), (9.65, 0.81)],
+    "ncde++": [(8.11, 0.93), (8.82, 0.86), (9.67, 0.34), (10.73, 0.52)],
+    "stacked-xlstm": [(7.69, 0.16), (9.19, 1.09), (9.50, 1.21), (10.95, 1.11)],
+    "log-ncde": [(7.75, 1.39), (7.38, 0.46), (8.72, 0.88), (8.89, 0.24)],
+    "nrde": [(8.74, 0.96), (8.41, 0.94), (8.12, 0.79), (7.47, 0.83)],
+    "gru": [(7.73, 1.78), (7.59, 0.58), (7.87, 0.67), (8.02, 1.15)],
+    "bnrde": [(6.89, 1.81), (6.91, 0.98), (8.56, 0.38), (9.58, 0.36)],
+    "bnrde-bk": [(7.93, 1.49), (7.70, 0.87), (7.77, 1.02), (8.11, 0.52)],
+}
+HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
+LABELS = {
+    "bnrde": "B-NRDE (GK)",
+    "bnrde-bk": "B-NRDE (BK)",
+    "log-ncde": "log-NCDE",
+    "nrde": "NRDE",
+    "ncde": "NCDE",
+    "ncde++": "NCDE++",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+    "stacked-xlstm": "stacked xLSTM",
+}
+
+
+def collect(
+    experiment: str, folders: Iterable[str | os.PathLike] = ("runs", "results")
+) -> list[dict[str, Any]]:
+    """All results of an experiment under some folders, one of each run.
+
+    A run in an earlier folder hides the same run in a later one.
+    """
+    found: dict[tuple, dict[str, Any]] = {}
+    for folder in folders:
+        for file in sorted((pathlib.Path(folder) / experiment).rglob("*.json")):
+            result = json.loads(file.read_text(encoding="utf-8"))
+            names = ("setting", "preset", "model", "seed")
+            identity = tuple(result[name] for name in names)
+            found.setdefault(identity, {**result, "folder": str(file.parent)})
+    return [found[identity] for identity in sorted(found)]
+
+
+def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Header and rows of the tables of one setting and preset.
+
+    **Returns:**
+
+    A dictionary: `columns`; `pooled`, a list of (label, cells); `batch` likewise for
+    the published per-batch metric with the published figures; `more` (seeds, p-values,
+    smiles, times).
+    """
+    first = results[0]["scores"]
+    groups = collections.defaultdict(list)
+    for result in results:
+        groups[result["model"]].append(result)
+    pooled = [
+        ("floor (true against true)", _cells([first["floor"]])),
+        ("floor, 95 % quantile", _cells([first["floor_upper"]])),
+        ("Gaussian reference", _cells([first["gaussian"]])),
+    ]
+    batch = [(f"floor (batch {first['batch_size']})", _cells([first["batch_floor"]]))]
+    more = []
+    for model in (name for name in LABELS if name in groups):
+        group, label = groups[model], LABELS[model]
+        seeds = f"{label}, {len(group)} seed{'s' if len(group) > 1 else ''}"
+        pooled.append((seeds, _cells([r["scores"]["ks"] for r in group])))
+        batch.append((seeds, _cells([r["scores"]["batch_ks"] for r in group])))
+        if first["columns"][: len(HORIZONS)] == HORIZONS:
+            printed = [f"{mean:.2f}±{sd:.2f}" for mean, sd in PUBLISHED[model]]
+            batch.append((f"{label}, published", printed))
+        more += [(label, _more(result)) for result in group]
+    return {
+        "columns": first["columns"],
+        "horizons": len(first["batch_ks"]),
+        "pooled": pooled,
+        "batch": batch,
+        "more": more,
+        "test_paths": first["test_paths"],
+    }
+
+
+MORE = ("seed", "parameters", "p-value", "smile error (floor), vol points")
+MORE += ("step s", "compile s", "to best s", "best step")
+
+
+def _more(result: dict[str, Any]) -> list[str]:
+    smiles = "; ".join(
+        f"t={s['time']:g}: {_number(s['error'])} ({_number(s['floor'])})"
+        for s in result["scores"]["smile"]["horizons"]
+    )
+    last = result["stages"][-1]
+    seconds = last["seconds"]
+    return [
+        str(result["seed"]),
+        str(result["parameters"]),
+        f"{result['scores']['p_value']:.3f}",
+        smiles,
+        f"{seconds['step']:.2f}",
+        f"{seconds['compile']:.0f}",
+        f"{sum(s['seconds']['to_best'] for s in result['stages']):.0f}",
+        f"{last['best_step']}/{last['steps']}",
+    ]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _cells(values: list[list[float]]) -> list[str]:
+    table = 100 * np.asarray(values)
+    if len(values) == 1:
+        return [f"{v:.2f}" for v in table[0]]
+    spread = table.std(axis=0, ddof=1)
+    return [f"{m:.2f}±{s:.2f}" for m, s in zip(table.mean(axis=0), spread)]
+
+
+def by_setting(results: list[dict[str, Any]]) -> dict[tuple[str, str], list]:
+    """Results grouped by setting and preset."""
+    groups: dict[tuple[str, str], list] = collections.defaultdict(list)
+    for result in results:
+        groups[result["setting"], result["preset"]].append(result)
+    return dict(groups)
+
+
+def table(results: list[dict[str, Any]]) -> str:
+    """All results as text."""
+    if not results:
+        return "no results yet; make one with `arborax run`."
+    parts = []
+    for (setting, preset), group in by_setting(results).items():
+        content = rows(group)
+        parts.append(f"setting {setting}, preset {preset}")
+        parts.append(
+            f"pooled KS x 100 on {content['test_paths']} test paths\n"
+            + _text(["", *content["columns"]], content["pooled"])
+        )
+        marginals = content["columns"][: content["horizons"]]
+        parts.append(
+            "per-batch KS x 100, as published\n"
+            + _text(["", *marginals], content["batch"])
+        )
+        parts.append(_text(["", *MORE], content["more"]))
+    return "\n\n".join(parts)
+
+
+def _text(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
+    cells = [header, *([label, *values] for label, values in lines)]
+    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
+
+    def line(row):
+        first = row[0].ljust(widths[0])
+        rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+        return "  ".join([first, *rest]).rstrip()
+
+    rule = "-" * (sum(widths) + 2 * len(widths) - 2)
+    return "\n".join([line(cells[0]), rule, *(line(row) for row in cells[1:])])

@@ -1,0 +1,183 @@
+"""Runs at preset `smoke`, their files, tables and reports; the command line."""
+
+import dataclasses
+import json
+import re
+
+import equinox as eqx
+import jax
+import numpy as np
+import pytest
+
+from arborax.datasets import RoughBergomi
+from arborax.experiments import (
+    collect,
+    Config,
+    load_config,
+    make_generator,
+    run,
+    table,
+)
+from arborax.experiments._config import PRESETS, SETTINGS
+from arborax.experiments._entry import main
+from arborax.experiments._generator import MODELS, parameter_count
+from arborax.experiments._objectives import make_objective, OBJECTIVES, thin
+from arborax.experiments._report import report
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    """One fine-tuned run, for all tests that look at one."""
+    return run(
+        model="bnrde-bk",
+        preset="smoke",
+        folder=folder,
+        cache=folder / "cache",
+        progress=False,
+    )
+
+
+def test_presets():
+    for setting in SETTINGS:
+        for preset in PRESETS:
+            config = load_config("rough-bergomi", setting, preset)
+            assert max(config.horizons) <= config.steps
+            assert config.steps % config.window == 0
+    quick = load_config(preset="quick", hurst=0.1)
+    assert quick.hurst == 0.1 and quick.noise == 2 and quick.objective == "fourier"
+    # At least 3,000 test paths.
+    assert quick.paths // 10 >= 3000
+    published = load_config(setting="paper", preset="paper")
+    assert (published.batch, published.noise) == (1024, 1)
+    assert published.objective == "signature"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (dict(preset="huge"), "preset"),
+        (dict(setting="x"), "setting"),
+        (dict(experiment="x"), "experiment"),
+        (dict(lerning_rate=1.0), "unknown fields"),
+    ],
+)
+def test_bad_configurations_are_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        load_config(**arguments)
+
+
+def test_parameter_counts():
+    """As listed for the published models: d=2, state 32."""
+    config = load_config(setting="paper", preset="paper")
+    data = np.zeros((4, 513, 1), np.float32)
+    expected = {
+        "bnrde": 6465,
+        "log-ncde": 6465,
+        "nrde": 7521,
+        "ncde": 6465,
+        "ncde++": 6465,
+        "gru": 5633,
+        "xlstm": 17801,
+        "stacked-xlstm": 70625,
+    }
+    for name, count in expected.items():
+        other = dataclasses.replace(config, model=name)
+        key = jax.random.PRNGKey(0)
+        generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
+        assert parameter_count(generator) == count, name
+    assert set(MODELS) == {*expected, "bnrde-bk"}
+
+
+@pytest.mark.parametrize(
+    "name, setting",
+    [
+        ("fourier", "arborax"),
+        ("fourier-branched", "arborax"),
+        ("signature", "paper"),
+        ("branched", "paper"),
+    ],
+)
+def test_objectives_prefer_the_truth(name, setting):
+    """The objective of data against data is far below that of another law."""
+    config = load_config(setting=setting, preset="smoke", batch=256)
+    law = RoughBergomi(steps=64)
+    train = law.sample(jax.random.PRNGKey(0), 512)
+
+    class Fixed:
+        def __init__(self, values):
+            self.values = jax.numpy.asarray(values)
+
+        def sample(self, key, ts, paths):
+            return self.values[:paths]
+
+    assert name in OBJECTIVES
+    objective, data = make_objective(name, config, train, 10)
+    batch = jax.tree.map(jax.numpy.asarray, data(jax.random.PRNGKey(1), 0))
+    key = jax.random.PRNGKey(2)
+    truth = law.sample(jax.random.PRNGKey(5), 256).values
+    same = float(objective(Fixed(truth), batch, key))
+    other = float(objective(Fixed(2 * truth + 0.1), batch, key))
+    assert np.isfinite(same) and abs(same) < other / 4
+
+
+def test_thinning_keeps_the_bracket():
+    data = RoughBergomi(steps=64).sample(jax.random.PRNGKey(0), 8)
+    values, brackets = thin(data, 16)
+    assert values.shape == (8, 5, 1) and brackets.shape == (8, 4, 1, 1)
+    np.testing.assert_allclose(brackets.sum(1), data.brackets.sum(1), rtol=1e-5)
+
+
+def test_result_is_complete_and_plain(result, folder):
+    place = folder / "rough-bergomi" / "arborax-smoke-bnrde-bk-1"
+    stored = json.loads((place / "result.json").read_text())
+    assert stored["scores"] == result["scores"]
+    assert [stage["steps"] for stage in stored["stages"]] == [4, 2]
+    assert len(stored["scores"]["ks"]) == 7
+    assert "runs" not in stored["command"]
+    assert {p.name for p in place.iterdir()} >= {"model.abx", "paths.npz"}
+    assert Config(**{**stored["config"], "horizons": ()}).noise == 2
+
+
+def test_resuming_a_finished_run_repeats_its_scores(result, folder):
+    again = run(
+        model="bnrde-bk",
+        preset="smoke",
+        folder=folder,
+        cache=folder / "cache",
+        progress=False,
+        resume=True,
+    )
+    assert again["scores"] == result["scores"]
+
+
+def test_table_and_report(result, folder):
+    results = collect("rough-bergomi", [folder, folder])
+    assert len(results) == 1
+    text = table(results)
+    assert "Gaussian reference" in text and "B-NRDE (BK), 1 seed" in text
+    page = report(results, folder / "report.html", "rough-bergomi").read_text()
+    assert page.count("data:image/png;base64,") == 5
+    # Self-contained: nothing is fetched.
+    assert not re.search(r'(src|href)="?(?!data:)[^"]*//', page)
+    assert table([]).startswith("no results")
+    with pytest.raises(ValueError, match="no results"):
+        report([], folder / "none.html", "rough-bergomi")
+
+
+def test_command_line(result, folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    main(["table", "rough-bergomi", "--folders", str(folder)])
+    assert "setting arborax, preset smoke" in capsys.readouterr().out
+    main(["report", "rough-bergomi", "--folders", str(folder)])
+    assert (folder / "runs/rough-bergomi/report.html").exists()
+    main(["config", "rough-bergomi", "--preset", "paper"])
+    assert "batch = 1024" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["run", "rough-bergomi", "--model", "nothing"])
+    with pytest.raises(SystemExit):
+        main(["table", "unknown-experiment"])
