@@ -161,7 +161,7 @@ def rough_path(
         alg=alg,
         calculus=calculus,
         knots=knots_,
-        log_signatures=log_signature_of_steps(alg, steps, pieces),
+        log_signatures=log_signature_of_steps(alg, steps, pieces, cut.xs),
         times=jnp.broadcast_to(cut.ts, cut.xs.shape[:-1]),
         values=cut.xs,
         brackets=cut.brackets,

@@ -43,31 +43,39 @@ def _primitive_rows(words: Shuffle | Ito, alg: AbstractHopfAlgebra) -> SparseMap
     return primitive_conversion(words, alg) @ words.primitive_maps[0]
 
 
-def _flat(x: Array, core: int) -> tuple[Array, tuple[int, ...]]:
+def _flat(x: Array, core: int) -> Array:
     """Merge all leading axes into one."""
     lead = x.shape[: x.ndim - core]
-    return x.reshape(math.prod(lead), *x.shape[x.ndim - core :]), lead
+    return x.reshape(math.prod(lead), *x.shape[x.ndim - core :])
 
 
-def word_levels(alg: AbstractHopfAlgebra, steps: Array, brackets: Any):
+def word_levels(alg: AbstractHopfAlgebra, steps: Array, brackets: Any, values: Any):
     """Levels `(words, batch)` of the word signature behind the one in `alg`."""
     words = word_algebra(alg, brackets)
     letters = letter_increments(words, steps, brackets)
-    flat = [_flat(letter, 2)[0] for letter in letters]
-    if flat[0].shape[-1] == 0:  # a single point: the unit
+    flat = [_flat(letter, 2) for letter in letters]
+    if values is not None:
+        values = jnp.swapaxes(_flat(values, 2), 1, 2)
+    if steps.shape[-2] == 0:  # a single point: the unit
         flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
-    return words, tensor_levels(words, flat)
+        values = None
+    return words, tensor_levels(words, flat, values)
 
 
-def signature_of_steps(alg: AbstractHopfAlgebra, steps: Array, brackets: Any) -> Array:
-    """Signature `(..., size)` from checked increments `(..., steps, dim)`."""
+def signature_of_steps(
+    alg: AbstractHopfAlgebra, steps: Array, brackets: Any, values: Any = None
+) -> Array:
+    """Signature `(..., size)` from checked increments `(..., steps, dim)`.
+
+    `values`, the path with these increments, saves running sums where it is at hand.
+    """
     lead = steps.shape[:-2]
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
         if steps.shape[-2] == 0:
             return jnp.zeros((*lead, alg.size), steps.dtype)
-        out = left_point_signature(alg, _flat(steps, 2)[0])
+        out = left_point_signature(alg, _flat(steps, 2))
         return out.reshape(*lead, alg.size)
-    words, levels = word_levels(alg, steps, brackets)
+    words, levels = word_levels(alg, steps, brackets, values)
     rows = jnp.concatenate(levels)
     if isinstance(alg, GrossmanLarson):
         rows = multiply_trees(alg, apply_rows(_tree_rows(words, alg), rows))
@@ -77,14 +85,14 @@ def signature_of_steps(alg: AbstractHopfAlgebra, steps: Array, brackets: Any) ->
 
 
 def log_signature_of_steps(
-    alg: AbstractHopfAlgebra, steps: Array, brackets: Any
+    alg: AbstractHopfAlgebra, steps: Array, brackets: Any, values: Any = None
 ) -> Array:
     """Log-signature `(..., primitive_size)` from checked increments."""
     lead = steps.shape[:-2]
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
         group = signature_of_steps(alg, steps, brackets)
         return alg.to_primitive(alg.log(group))
-    words, levels = word_levels(alg, steps, brackets)
+    words, levels = word_levels(alg, steps, brackets, values)
     rows = jnp.concatenate(level_log(words, levels))
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
@@ -124,7 +132,7 @@ def signature(
     Array `(..., alg.size)` of the dtype of the path.
     """
     values, brackets = read_path(path, alg, brackets)
-    return signature_of_steps(alg, jnp.diff(values, axis=-2), brackets)
+    return signature_of_steps(alg, jnp.diff(values, axis=-2), brackets, values)
 
 
 def log_signature(
@@ -142,7 +150,7 @@ def log_signature(
     Array `(..., alg.primitive_size)`.
     """
     values, brackets = read_path(path, alg, brackets)
-    return log_signature_of_steps(alg, jnp.diff(values, axis=-2), brackets)
+    return log_signature_of_steps(alg, jnp.diff(values, axis=-2), brackets, values)
 
 
 def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:

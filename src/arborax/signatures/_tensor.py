@@ -16,7 +16,7 @@ through the letter that holds, or straddles, the middle of its weight.
 """
 
 import functools as ft
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
@@ -145,7 +145,7 @@ def _outer(left, right):
     return product.reshape(product.shape[0], -1, *product.shape[3:])
 
 
-def _streams(plan: _Plan, letters: list, depth: int, suffix: bool):
+def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
     """Signatures before (or after) every node of every segment, by weight.
 
     **Returns:** a list of arrays `(batch, words, nodes, steps)`, entry 0 being `None`.
@@ -171,7 +171,11 @@ def _streams(plan: _Plan, letters: list, depth: int, suffix: bool):
                 rise = _combine_nodes(plan.weights, slope)
                 local = [_combine_nodes(row, slope) for row in table]
                 local = jnp.stack(local, axis=2)
-            sums = running_sums(rise, reverse=suffix)
+            if m == 1 and values is not None:  # the path itself
+                ends = values[..., 1:] if suffix else values[..., :-1]
+                sums = values[..., -1:] - ends if suffix else ends - values[..., :1]
+            else:
+                sums = running_sums(rise, reverse=suffix)
             parts.append(sums[:, :, None, :] + local)
         streams.append(parts[0] if len(parts) == 1 else jnp.concatenate(parts, 1))
     return streams
@@ -184,7 +188,9 @@ def _combine_nodes(weights: np.ndarray, x):
 
 
 def tensor_levels(
-    words: Shuffle | Ito, letters: list[Float[Array, "batch _ steps"]]
+    words: Shuffle | Ito,
+    letters: list[Float[Array, "batch _ steps"]],
+    values: Float[Array, "batch dim points"] | None = None,
 ) -> list[Float[Array, "_ batch"]]:
     """Signature of a piecewise linear path, weight by weight, in basis order.
 
@@ -193,14 +199,16 @@ def tensor_levels(
     - `words`: the word algebra.
     - `letters`: increments of the letters of weight one and, for `Ito` of depth two or
         more, of weight two; each `(batch, letters, steps)`, time last.
+    - `values`: the path whose increments are the letters of weight one, if at hand; it
+        saves their running sums.
 
     **Returns:**
 
     One array `(words of weight n, batch)` for each weight `n = 1..depth`.
     """
     plan = _plan(words)
-    prefix = _streams(plan, letters, plan.prefix, suffix=False)
-    suffix = _streams(plan, letters, plan.suffix, suffix=True)
+    prefix = _streams(plan, letters, values, plan.prefix, suffix=False)
+    suffix = _streams(plan, letters, values, plan.suffix, suffix=True)
     batch, _, steps = letters[0].shape
     count = len(plan.nodes)
     weights = jnp.asarray(plan.weights, letters[0].dtype).reshape(1, 1, -1, 1)
