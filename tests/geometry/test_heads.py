@@ -81,6 +81,20 @@ def test_spd_from_vech():
     np.testing.assert_allclose(p, want, rtol=1e-9, atol=1e-9)
 
 
+def _spd_test_function(v, c):
+    return jnp.sum(jnp.sin(abx.spd_from_vech(v) / 1000) * c)
+
+
+@jax.jit
+def _spd_test_derivatives(v, c, w):
+    def slope(x):
+        return jnp.sum(jax.grad(_spd_test_function)(x, c) * w)
+
+    h = 1e-5
+    up, down = _spd_test_function(v + h * w, c), _spd_test_function(v - h * w, c)
+    return slope(v), (up - down) / (2 * h), jax.grad(slope)(v)
+
+
 @pytest.mark.parametrize(
     "v",
     [
@@ -92,21 +106,9 @@ def test_spd_from_vech():
     ids=["zero", "repeated", "repeated-clipped", "clipped"],
 )
 def test_spd_from_vech_derivatives(v):
-    v = jnp.asarray(v)
     w = jr.normal(jr.PRNGKey(2), (6,), jnp.float64)
     c = jr.normal(jr.PRNGKey(3), (3, 3), jnp.float64)
-
-    def f(x):
-        return jnp.sum(jnp.sin(abx.spd_from_vech(x) / 1000) * c)
-
-    slope, second = jax.jit(
-        lambda x: (
-            jnp.sum(jax.grad(f)(x) * w),
-            jax.grad(lambda y: jnp.sum(jax.grad(f)(y) * w))(x),
-        )
-    )(v)
-    h = 1e-5
-    difference = (f(v + h * w) - f(v - h * w)) / (2 * h)
+    slope, difference, second = _spd_test_derivatives(jnp.asarray(v), c, w)
     np.testing.assert_allclose(slope, difference, rtol=1e-5, atol=1e-9)
     assert np.isfinite(second).all()
 
