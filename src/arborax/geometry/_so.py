@@ -37,9 +37,9 @@ class SO(AbstractGeometry):
     and so give the same Itô equations.
 
     `act` ends with one Newton-Schulz factor $(3 - Y^\top Y)/2$, the identity on the
-    group. It is there for rounding alone: rounding the entries of $Y$ once a step is a
-    random walk that by itself exceeds $10^{-5}$ after $10^5$ steps in single precision,
-    however accurate the exponential.
+    group, for the sake of rounding alone. Without it $Y e^\xi$ drifts: for n = 3, after
+    $10^5$ steps, by 7e-5 (random increments) to 1e-3 (constant ones) in single and
+    2e-12 in double precision; with it the defect stays at a few units of rounding.
 
     **Arguments:**
 
