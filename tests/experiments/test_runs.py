@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 import re
 
 import equinox as eqx
@@ -13,6 +14,7 @@ from arborax.datasets import RoughBergomi
 from arborax.experiments import (
     collect,
     Config,
+    demo,
     load_config,
     make_generator,
     run,
@@ -167,6 +169,16 @@ def test_table_and_report(result, folder):
     assert table([]).startswith("no results")
     with pytest.raises(ValueError, match="no results"):
         report([], folder / "none.html", "rough-bergomi")
+
+
+def test_demo(result, folder, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "run", lambda **options: result)
+    demo.main(["--preset", "smoke", "--output", str(folder / "demo")])
+    printed = capsys.readouterr().out
+    for label in ("picture: ", "report:  "):
+        (line,) = [line for line in printed.splitlines() if line.startswith(label)]
+        assert pathlib.Path(line.removeprefix(label)).stat().st_size > 10_000
+    assert "Gaussian reference" in printed and "floor" in printed
 
 
 def test_command_line(result, folder, capsys, monkeypatch):

@@ -52,8 +52,8 @@ def fan_chart(paths: dict[str, np.ndarray]) -> Any:
         ax.plot(paths["ts"], paths[name][:12].T, color=colour, lw=0.7, alpha=0.8)
         ax.set(title=name, xlabel="time")
     axes[0].set(ylabel="log-price")
-    low, high = np.quantile(paths["true"][:, -1], [0.002, 0.998])
-    axes[0].set_ylim(1.3 * low, 1.5 * high)
+    low, high = np.quantile(paths["true"][:, -1], [0.01, 0.99])
+    axes[0].set_ylim(1.2 * low, 1.6 * high)
     return figure
 
 

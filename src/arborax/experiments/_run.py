@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import platform
+import time
 from typing import Any
 
 import jax
@@ -57,6 +58,7 @@ def run(
     )
     place = pathlib.Path(folder) / experiment / f"{setting}-{preset}-{model}-{seed}"
     place.mkdir(parents=True, exist_ok=True)
+    start = time.process_time()
     law = RoughBergomi(hurst=config.hurst, steps=config.steps)
     data = dataset(law, config.paths, seed=config.data_seed, folder=cache)
     splits = data.split()
@@ -99,8 +101,10 @@ def run(
         "stages": stages,
         "config": dataclasses.asdict(config),
         "command": f"arborax run {experiment} --model {model} --preset {preset} "
-        f"--setting {setting} --seed {seed}",
+        f"--setting {setting} --seed {seed}"
+        + "".join(f" --{name} {value}" for name, value in (changes or {}).items()),
         "changes": changes or {},
+        "cpu_seconds": round(time.process_time() - start, 1),
         "machine": machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }

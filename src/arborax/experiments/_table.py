@@ -99,7 +99,7 @@ MORE += ("step s", "compile s", "to best s", "best step")
 
 def _more(result: dict[str, Any]) -> list[str]:
     smiles = "; ".join(
-        f"t={s['time']:g}: {_number(s['error'])} ({_number(s['floor'])})"
+        f"t={s['time']:g}: {_number(s['error'])} ({_number(s['floor'])}){_missing(s)}"
         for s in result["scores"]["smile"]["horizons"]
     )
     last = result["stages"][-1]
@@ -114,6 +114,12 @@ def _more(result: dict[str, Any]) -> list[str]:
         f"{sum(s['seconds']['to_best'] for s in result['stages']):.0f}",
         f"{last['best_step']}/{last['steps']}",
     ]
+
+
+def _missing(smile: dict[str, Any]) -> str:
+    """Strikes at which no generated path pays off have no implied volatility."""
+    count = sum(value is None for value in smile["generated"])
+    return f", {count} strikes missing" if count else ""
 
 
 def _number(value: float | None) -> str:

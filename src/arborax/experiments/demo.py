@@ -30,6 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
         cache=options.cache,
     )
     print(table([result]))
+    options.output.mkdir(parents=True, exist_ok=True)
     picture = options.output / "rough-bergomi.png"
     paths = read_paths(result)
     assert paths is not None
