@@ -1,5 +1,6 @@
 """Gram matrices in blocks of bounded memory."""
 
+import functools as ft
 from collections.abc import Callable
 
 import jax
@@ -51,7 +52,7 @@ def in_blocks(
         grid = [(i, j) for i, j in grid if i <= j]
     at_x, at_y = np.array(grid, dtype=np.int32).T
 
-    @jax.checkpoint
+    @ft.partial(jax.checkpoint, prevent_cse=False)  # inside a loop: not needed
     def one(index):
         i, j = index
         pick = lambda a, k: None if a is None else a[k]  # noqa: E731

@@ -30,7 +30,7 @@ Cost per cell `O(N^2 q^2 d + N q^2 d^2)` with `q = N + 1` nodes, memory independ
 the number of trees. Derived for this library; checked against explicit features.
 """
 
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax.lax as lax
 import jax.numpy as jnp
@@ -62,7 +62,7 @@ class _Data(NamedTuple):
     ay: Array | None
 
 
-def _mul(a: list, b: list, k: int, join) -> Array | None:
+def _mul(a: list, b: list, k: int, join) -> Any:
     """Weight `k` of the product of two graded lists; `None` stands for zero."""
     if k < 0:
         return None
@@ -74,7 +74,7 @@ def _mul(a: list, b: list, k: int, join) -> Array | None:
     return _add(*terms)
 
 
-def _add(*terms: Array | None) -> Array | None:
+def _add(*terms: Array | None) -> Any:
     kept = [t for t in terms if t is not None]
     return sum(kept[1:], kept[0]) if kept else None
 
@@ -88,7 +88,7 @@ def _scalar(u: Array) -> Array:
     return u[:, None, None]
 
 
-def _apply(matrix: Array | None, field: Array | None) -> Array | None:
+def _apply(matrix: Array | None, field: Array | None) -> Any:
     """`-1/2` matrix times vector field."""
     if matrix is None or field is None:
         return None
@@ -124,7 +124,7 @@ class _Cell:
         if ax is not None:
             self.to_q = _vector(-0.5 * jnp.sum(ax * data.dy[:, None], axis=2))
 
-    def freeze(self, field: Array | None, vector: bool = False) -> Array | None:
+    def freeze(self, field: Array | None, vector: bool = False) -> Any:
         """Left-point sides are evaluated at their near edge."""
         if field is None:
             return None
@@ -137,7 +137,7 @@ class _Cell:
             field = jnp.broadcast_to(near, field.shape)
         return field
 
-    def cross(self, f, r, q, k: int) -> Array | None:
+    def cross(self, f, r, q, k: int) -> Any:
         """Weight `k` of the terms linear in the trees (`ito`, `planar`)."""
         parts = []
         if k >= 1:
@@ -161,7 +161,7 @@ class _Cell:
         drift = _vector(dx) if k == 0 else None
         return _add(drift, _apply(matrix, other[k - 1]) if k else None)
 
-    def main(self, f: list, r: list, q: list, k: int) -> Array | None:
+    def main(self, f: list, r: list, q: list, k: int) -> Any:
         """Weight `k` of `F_st` (or `T_st`) from the weights below."""
         frozen = [self.freeze(v) for v in f[:k]]
         fr = [self.freeze(v, vector=True) for v in r[:k]]
@@ -183,7 +183,7 @@ class _Cell:
 
     def auxiliary(
         self, matrix: Array | None, f: list, other: list, dx: Array, k: int
-    ) -> Array | None:
+    ) -> Any:
         """Weight `k` of `R_s` (from `A`, `Q`, `dx`) or `Q_t` (from `B`, `R`, `dy`)."""
         frozen = [self.freeze(v) for v in f[: k + 1]]
         others = [self.freeze(v, vector=True) for v in other[:k]]
@@ -262,6 +262,7 @@ def _picard(
     base = _blend(lower.main[0], left.main[0])
     size = base.shape[1]
     u, r, q = base, None, None
+    base_r = base_q = jnp.zeros((), base.dtype)
     if data.ay is not None:
         base_r = jnp.repeat(left.aux[0][:, :, None], size, axis=2)
         r = base_r

@@ -7,6 +7,7 @@ cell `(n, m)` is the lower edge of cell `(n, m+1)`, its right edge the left edge
 gradient with `O(L^{3/2})` memory, and forward mode works too.
 """
 
+import functools as ft
 from collections.abc import Callable
 
 import jax
@@ -60,7 +61,7 @@ def edge_sweep(
         )
         return cell(upper, entering, xs, window), None
 
-    @jax.checkpoint
+    @ft.partial(jax.checkpoint, prevent_cse=False)  # inside a loop: not needed
     def chunk(carry, ps):
         return lax.scan(step, carry, ps)[0], None
 

@@ -1,6 +1,7 @@
 """Dispatch of one block of pairs to the recursion that fits."""
 
 import functools as ft
+from typing import Any
 
 import equinox as eqx
 import jax.lax as lax
@@ -26,7 +27,10 @@ def _linear_outer(theta: PyTree, x: Array, y: Array) -> Array:
 
 def _linear_pairs(theta: PyTree, x: PyTree, y: PyTree) -> Array:
     if isinstance(x, list):
-        return sum((a * b for a, b in zip(x[1:], y[1:], strict=True)), x[0] * y[0])
+        total = x[0] * y[0]
+        for a, b in zip(x[1:], y[1:], strict=True):
+            total = total + a * b
+        return total
     return jnp.sum(x * y, axis=-1)
 
 
@@ -87,7 +91,7 @@ def evaluate(
     if x.shape[1] * 2 ** refinement[0] > y.shape[1] * 2 ** refinement[1]:
         # The diagonal runs along the shorter path.
         swapped = evaluate(
-            kind, depth, static_kernel, solver, refinement[::-1], outer,
+            kind, depth, static_kernel, solver, (refinement[1], refinement[0]), outer,
             custom_gradient, y, x, None, None,
         )  # fmt: skip
         return jnp.swapaxes(swapped, 0, 1) if outer else swapped
@@ -141,7 +145,7 @@ def _with_brackets(
     ax: Array | None,
     ay: Array | None,
 ) -> Array:
-    def arrange(array, axis, pads):
+    def arrange(array, axis, pads) -> Any:
         if array is None:
             return None
         array = jnp.moveaxis(array, 0, -1)

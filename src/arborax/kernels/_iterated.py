@@ -8,6 +8,7 @@ triangular matrices, an order of magnitude faster than a scan on CPU.
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -52,7 +53,7 @@ class _Trees:
         """`u_end - u_{n+1}` after each step."""
         return self.u[i][:, -1:] - self.u[i][:, 1:]
 
-    def correction(self, i: int, j: int) -> Array | None:
+    def correction(self, i: int, j: int) -> Any:
         """Step value of the two-vertex tree, zero for left-point sums."""
         if self.bracket is None:
             return None
@@ -70,7 +71,7 @@ class _Trees:
             place += _vertices(child)
         return out
 
-    def product(self, parts: list[tuple[Shape, int]]) -> Array | None:
+    def product(self, parts: list[tuple[Shape, int]]) -> Any:
         total = None
         for tree, place in parts:
             value = self.path(tree, place)
@@ -84,7 +85,7 @@ class _Trees:
         extra = self._two_vertex(children, root)
         return total if extra is None else total + extra
 
-    def _two_vertex(self, children: list, root: int) -> Array | None:
+    def _two_vertex(self, children: list, root: int) -> Any:
         if self.bracket is None:
             return None
         total = None
@@ -127,7 +128,8 @@ def _geometric_word(u: list[Array], length: int) -> Array:
         if j == 1:
             prefixes.append(u[0][:, :-1] - u[0][:, :1])
             continue
-        step, total = jnp.ones_like(du[0]), None
+        step = jnp.ones_like(du[0])
+        total: Any = None
         for i in range(1, j + 1):  # the last i letters fall into this segment
             step = step * du[j - i]
             term = prefixes[j - i] * step * (1 / math.factorial(i))
@@ -135,7 +137,8 @@ def _geometric_word(u: list[Array], length: int) -> Array:
         prefixes.append(exclusive_cumsum(total))
     last = length - 1
     rest = u[last][:, -1:] - u[last][:, 1:]
-    step, total = jnp.ones_like(du[0]), None
+    step = jnp.ones_like(du[0])
+    total: Any = None
     for i in range(1, length):  # letters last-i..last-1 in one segment, then the last
         step = step * du[last - i]
         prefix = prefixes[last - i]

@@ -101,7 +101,9 @@ class SignatureKernel(eqx.Module):
         - `custom_gradient`: see above.
         """
         check_kind(kind, depth)
-        orders = (refinement,) * 2 if isinstance(refinement, int) else refinement
+        if isinstance(refinement, int):
+            refinement = (refinement, refinement)
+        orders = refinement
         if orders != (0, 0) and (kind != "geometric" or depth is not None):
             raise ValueError(
                 "`refinement` belongs to the Goursat scheme of the complete geometric "
@@ -132,7 +134,7 @@ class SignatureKernel(eqx.Module):
                 "method='auto' or 'features'."
             )
         self.kind, self.depth, self.static_kernel = kind, depth, static
-        self.scale = scale if scale is None or isinstance(scale, str) else scale
+        self.scale = scale  # pyright: ignore[reportAttributeAccessIssue]
         self.add_time, self.add_basepoint = add_time, add_basepoint
         self.lead_lag, self.solver, self.refinement = lead_lag, solver, orders
         self.method, self.inner_product = method, inner_product
@@ -211,6 +213,7 @@ class SignatureKernel(eqx.Module):
         out = self._explicit(points, increments)
         if not robust:
             return out
+        assert self.depth is not None
         weights = feature_weights(
             self.kind, points.shape[-1], self.depth, self.inner_product
         )

@@ -1,5 +1,7 @@
 """Scores and distances between laws of paths."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
@@ -46,13 +48,15 @@ def embed(
     A [`arborax.MeanEmbedding`][] without gradient.
     """
     _need_linear(kernel)
-    array = not hasattr(y, "xs")
-    size = jnp.asarray(y).shape[0] if array else y.xs.shape[0]
-    total, square = 0, 0
+    paths: Any = y
+    array = not hasattr(paths, "xs")
+    size = jnp.asarray(paths).shape[0] if array else paths.xs.shape[0]
+    total: Any = 0
+    square: Any = 0
     step = batch if array else size
     for start in range(0, size, step):
-        part = y[start : start + step] if array else y
-        brackets_ = brackets
+        part = paths[start : start + step] if array else paths
+        brackets_: Any = brackets
         if array and brackets is not None and not isinstance(brackets, str):
             brackets_ = brackets[start : start + step]
         values = kernel.features(part, brackets=brackets_)
@@ -188,4 +192,5 @@ def mmd(
         gap = sx.mean - sy.mean
         return jnp.sum(gap * gap)
     xx, xy, yy = _terms(x, y, kernel, brackets_x, brackets_y, unbiased, True)
+    assert yy is not None
     return xx - 2 * xy + yy

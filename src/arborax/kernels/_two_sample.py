@@ -1,7 +1,7 @@
 """The permutation two-sample test."""
 
 import functools as ft
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -85,18 +85,18 @@ def two_sample_test(
 
     A [`arborax.TwoSampleResult`][].
     """
-    sides_x, sides_y = {"brackets": brackets_x}, {"brackets": brackets_y}
     if kernel.linear:
-        fx = kernel.features(x, **sides_x)
-        fy = kernel.features(y, **sides_y)
+        fx = kernel.features(x, brackets=brackets_x)
+        fy = kernel.features(y, brackets=brackets_y)
         features = jnp.concatenate([fx, fy])
         # Centring does not change the MMD and saves digits.
         features = features - jnp.mean(features, axis=0, keepdims=True)
         gram, first = features @ features.T, fx.shape[0]
     else:
-        xx = kernel.gram(x, brackets_x=brackets_x)
-        yy = kernel.gram(y, brackets_x=brackets_y)
-        xy = kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
+        full: Any = kernel  # random features are linear, so this is a kernel
+        xx = full.gram(x, brackets_x=brackets_x)
+        yy = full.gram(y, brackets_x=brackets_y)
+        xy = full.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
         gram, first = jnp.block([[xx, xy], [xy.T, yy]]), xx.shape[0]
     if first < 2 or gram.shape[0] - first < 2:
         raise ValueError(
