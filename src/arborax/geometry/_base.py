@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import equinox as eqx
 import jax
@@ -47,7 +47,12 @@ class AbstractGeometry(eqx.Module):
     space.
     """
 
-    connection: eqx.AbstractVar[str]
+    if TYPE_CHECKING:  # type checkers take a variable for a field of the constructor
+
+        @property
+        def connection(self) -> str: ...
+    else:
+        connection: eqx.AbstractVar[str]
 
     @property
     @abc.abstractmethod

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -57,7 +58,8 @@ class DrivingFields(eqx.Module):
     def channel(self, i, t, y: PyTree[Array]) -> Float[Array, " dim"]:
         """Field number `i` at `y`; only if `has_channel`."""
         args = (t, y) if self.time_dependent else (y,)
-        out = jnp.asarray(self.fields.channel(i, *args))  # pyright: ignore
+        fields: Any = self.fields
+        out = jnp.asarray(fields.channel(i, *args))
         if out.shape != (self.dim,):
             raise ValueError(
                 f"`fields.channel` must return shape ({self.dim},), got {out.shape}."
@@ -118,7 +120,8 @@ def as_driving_fields(
         )
     if time_dependent is None:
         time_dependent = _takes_time(first)
-    return DrivingFields(fields, number, dim, time_dependent)
+    chosen: Any = fields  # one callable, or a tuple of them
+    return DrivingFields(chosen, number, dim, time_dependent)  # pyright: ignore
 
 
 def check_fields(fields: DrivingFields, y: PyTree[Array]) -> None:

@@ -15,6 +15,7 @@ is a triangular change of basis, applied once to the coefficients of a window.
 import functools as ft
 import itertools as it
 from collections import Counter, defaultdict
+from typing import Any
 
 import numpy as np
 
@@ -132,7 +133,7 @@ def _forests_to_magma(forests, scale, grading: Grading) -> dict:
 def _words_to_magma(alg: Shuffle | Ito) -> dict:
     r"""Depth at most two: $i * j = ij + i \triangleright j$; pairs are trees."""
     d = alg.dim
-    words = [tuple(alg.letters[k] for k in word) for word in alg.words]
+    words: list[Any] = [tuple(alg.letters[k] for k in word) for word in alg.words]
     if isinstance(alg, Shuffle):
         words = [tuple((letter,) for letter in word) for word in words]
     entries = defaultdict(list)
@@ -147,10 +148,12 @@ def _words_to_magma(alg: Shuffle | Ito) -> dict:
             entries[2,].append((j * d + i, column, 0.5))
         else:
             entries[1,].append((word[0][0], column, 1.0))
-    return {
-        composition: SparseMap(*zip(*parts), (d ** sum(composition), len(words)))
-        for composition, parts in entries.items()
-    }
+    out = {}
+    for composition, parts in entries.items():
+        rows, columns, values = zip(*parts)
+        shape = (d ** sum(composition), len(words))
+        out[composition] = SparseMap(rows, columns, values, shape)
+    return out
 
 
 @ft.cache

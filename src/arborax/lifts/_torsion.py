@@ -7,6 +7,8 @@ second-order parts cancel; pairs give $-T(F(t_1), F(t_2))/2$ with the torsion
 $T(u, v) = \Gamma(u, v) - \Gamma(v, u) - [u, v]$.
 """
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
@@ -61,7 +63,7 @@ def _lower(christoffel: Array, tensors: dict[int, Array]) -> dict[int, Array]:
     return out
 
 
-def _total_derivative(calculus: FrameCalculus, y, tensors: dict[int, Array]):
+def _total_derivative(calculus: FrameCalculus, y, tensors: dict[int, Any]):
     r"""$\sum_m X_m \cdot \nabla^m \mathrm{id}$ in the ambient space, `X` frozen.
 
     From $\nabla^m \phi(u_1, ..) = u_1(\nabla^{m-1} \phi(u_2, ..)) - \sum_r

@@ -3,6 +3,7 @@
 import functools as ft
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -98,10 +99,11 @@ class WindowField(eqx.Module):
         parallel = isinstance(self.alg, Shuffle) or is_flat(self.geometry)
         frame = FrameCalculus(self.fields, self.geometry, t, parallel)
         if self._by_words:
-            pairs = tuple(p for p in self.alg.letters if isinstance(p, tuple))
+            alg: Any = self.alg
+            pairs = tuple(p for p in alg.letters if isinstance(p, tuple))
             pairs = tuple(p for p in pairs if len(p) == 2)
             words = AmbientCalculus(frame, pairs)
-            return words.contract(coefficients, y, alphabet(self.alg))
+            return words.contract(coefficients, y, alphabet(alg))
         trees, forests = coefficients
         grading = tree_grading(self.alg.dim, depth)
         if not forests:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
 from ..algebra import AbstractHopfAlgebra
@@ -142,7 +142,7 @@ def solve_adaptive(
         raise TypeError(
             f"`control` must come from `dyadic_control`, got {type(control)}."
         )
-    if any(isinstance(x, jax.core.Tracer) for x in jtu.tree_leaves((y0, control))):
+    if any(isinstance(x, Tracer) for x in jtu.tree_leaves((y0, control))):
         raise ValueError(
             "`solve_adaptive` runs on the host and cannot be jitted, vmapped or "
             "differentiated. Use it to choose knots, then call `solve`."
@@ -175,7 +175,7 @@ def solve_adaptive(
         lam = levels[level][start // width]
         t0, t1 = grid[start], grid[start + width]
         allowed = (atol + rtol * _size(y)) * width / cells
-        before = None
+        before, m, fine, error = None, 0, y, math.inf
         for m, field in enumerate(lifted, start=1):
             coarse, fine = _step(field, solver, substeps, y, lam, t0, t1)
             missing = 0.0 if before is None else _distance(before, fine)

@@ -1,5 +1,7 @@
 """Reversible adjoint: memory that does not grow with the number of windows."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
@@ -24,6 +26,7 @@ def hoist(field: WindowField, t, y: PyTree[Array]) -> WindowField:
         args = (t, y) if driving.time_dependent else (y,)
         return eqx.filter_closure_convert(function, *args)
 
+    fields: Any
     if isinstance(driving.fields, tuple):
         fields = tuple(convert(function) for function in driving.fields)
     else:

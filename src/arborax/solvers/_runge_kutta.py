@@ -2,6 +2,7 @@
 
 import functools as ft
 from collections.abc import Callable
+from typing import Any
 
 import diffrax
 import equinox as eqx
@@ -29,7 +30,7 @@ class Tableau(eqx.Module):
     order: int = eqx.field(static=True)
 
 
-def _as_tableau(scheme, order: int | None) -> Tableau:
+def _as_tableau(scheme: Any, order: int | None) -> Tableau:
     """Read the tableau of a Diffrax solver, or one given as such."""
     tableau = getattr(scheme, "tableau", scheme)
     if not isinstance(tableau, diffrax.ButcherTableau):
@@ -43,6 +44,7 @@ def _as_tableau(scheme, order: int | None) -> Tableau:
         if scheme is tableau:
             raise ValueError("give the `order` of a bare Butcher tableau.")
         order = scheme.order(None)
+    assert order is not None
     stages = len(tableau.b_sol)
     a = np.zeros((stages, stages))
     for i, row in enumerate(tableau.a_lower, start=1):
