@@ -2,6 +2,7 @@
 
 import functools as ft
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.lax as lax
@@ -37,7 +38,7 @@ def in_blocks(
     symmetric = py is px
     rows, columns = min(block, nx), min(block, ny)
 
-    def split(a, size):
+    def split(a, size) -> Any:
         if a is None:
             return None
         short = -a.shape[0] % size
