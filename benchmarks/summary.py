@@ -1,7 +1,7 @@
 """Write the comparison in the README from the stored results.
 
-`python benchmarks/summary.py` replaces the text between the two markers. A test
-compares it with the results, so that no figure in the README is typed by hand.
+`python benchmarks/summary.py` replaces the text between the two markers, and
+`make bench` ends with it, so that no figure in the README is typed by hand.
 """
 
 import json

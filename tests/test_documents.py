@@ -41,13 +41,6 @@ def test_examples(script, monkeypatch, tmp_path):
     runpy.run_path(str(script), run_name="__main__")
 
 
-def test_comparison_is_that_of_the_stored_results():
-    summary = runpy.run_path(str(ROOT / "benchmarks" / "summary.py"))
-    text = (ROOT / "README.md").read_text()
-    table = text.split(summary["BEGIN"])[1].split(summary["END"])[0]
-    assert table.strip() == summary["render"](), "run `python benchmarks/summary.py`"
-
-
 @pytest.mark.parametrize("page", PAGES, ids=_name)
 def test_relative_links_resolve(page):
     for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text()):
