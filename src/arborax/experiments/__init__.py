@@ -4,7 +4,12 @@ Needs the extras `train`, `plots` (reports) and `cli` (the command `arborax`).
 """
 
 from ._config import Config as Config, load_config as load_config
-from ._generator import Generator as Generator, make_generator as make_generator
+from ._generator import (
+    Generator as Generator,
+    make_generator as make_generator,
+    MODELS as MODELS,
+)
+from ._report import report as report
 from ._run import run as run
 from ._scores import score as score, summaries as summaries
 from ._table import collect as collect, table as table
