@@ -76,7 +76,7 @@ def test_orders(geometry):
         out = final_states(fields, y0, geometry, solver, jnp.asarray(np.stack(rows)))
         gap = jnp.abs(out[:2] - reference).reshape(2, -1).max(axis=1)
         order = float(jnp.log2(gap[0] / gap[1]))
-        assert abs(order - solver.order) < 0.6 or gap[1] < 1e-9, (solver, order, gap)
+        assert order > solver.order - 0.6 or gap[1] < 1e-9, (solver, order, gap)
         if solver.reversible:
             defect = jnp.abs(out[2:] - y0[None]).reshape(2, -1).max(axis=1)
             rate = float(jnp.log2(defect[0] / defect[1]))

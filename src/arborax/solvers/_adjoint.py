@@ -57,8 +57,9 @@ def _forward(perturbed, vjp_arg, *, solver, substeps, knots, save):
 
 @reversible_run.def_bwd
 def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots, save):
-    del perturbed
     field, y0, lams = vjp_arg
+    # The only output that grows with the number of windows; made only if asked for.
+    keep_lams = perturbed[2]
     last_grad, saved_grad = grad_out
     dynamic, static = eqx.partition(field, eqx.is_inexact_array)
     h = jnp.asarray(1 / substeps, lams.dtype)
@@ -90,7 +91,7 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots
             substep, (y, grads, tuple(row)), steps, reverse=True
         )
         grad_field, grad_y, grad_lam = grads
-        return (y, grad_field, grad_y), grad_lam
+        return (y, grad_field, grad_y), grad_lam if keep_lams else None
 
     zeros = lambda tree: jtu.tree_map(jnp.zeros_like, tree)  # noqa: E731
     last_grad = _fill(last_grad, residual)
