@@ -35,7 +35,14 @@ CELLS = [
     (1024, 64, 7, 2),
     (8, 128, 20, 3),
 ]
-QUICK = [(128, 256, 2, 2), (128, 256, 2, 4), (128, 256, 4, 3), (1024, 64, 7, 2)]
+QUICK = [
+    (128, 256, 2, 2),
+    (128, 256, 2, 4),
+    (128, 256, 4, 3),
+    (128, 256, 4, 4),
+    (1024, 64, 7, 2),
+    (8, 128, 20, 3),
+]
 ALGEBRAS = (abx.Shuffle, abx.GrossmanLarson, abx.MuntheKaasWright, abx.Ito)
 # The rival walks trees: beyond this many coordinates one call takes minutes.
 RIVAL_LIMIT = 4000
@@ -264,7 +271,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
-    parser.add_argument("--quick", action="store_true", help="four cells only")
+    parser.add_argument("--quick", action="store_true", help="six cells only")
     options = parser.parse_args()
     command = f"python benchmarks/bench_signatures.py --repeats {options.repeats}"
     command += " --dtypes " + " ".join(options.dtypes)
