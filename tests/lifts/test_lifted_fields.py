@@ -142,9 +142,9 @@ def test_commutators_of_random_primitives(name, alg, getkey):
     geometry = GEOMETRIES[name]
     fields = smooth_fields(alg.dim, geometry)
     y = geometry.random_point(getkey(), jnp.float64)
-    weights = alg.primitive_weights
-    a = jr.normal(getkey(), (alg.primitive_size,), jnp.float64) * (weights <= 2)
-    b = jr.normal(getkey(), (alg.primitive_size,), jnp.float64) * (weights <= 2)
+    low = jnp.asarray(alg.primitive_weights <= 2, jnp.float64)
+    a = jr.normal(getkey(), (alg.primitive_size,), jnp.float64) * low
+    b = jr.normal(getkey(), (alg.primitive_size,), jnp.float64) * low
     wa, wb = alg.from_primitive(a), alg.from_primitive(b)
     c = alg.to_primitive(alg.star(wa, wb) - alg.star(wb, wa))
     field = abx.lift(fields, alg, geometry)
