@@ -11,20 +11,23 @@ import numpy as np
 import pytest
 
 from arborax.datasets import RoughBergomi
-from arborax.experiments import (
-    collect,
+from arborax.experiments import collect, demo
+from arborax.experiments._entry import main
+from arborax.experiments._presets import PRESETS, SETTINGS
+from arborax.experiments.rough_bergomi import (
     Config,
-    demo,
     load_config,
     make_generator,
     run,
     table,
 )
-from arborax.experiments._config import PRESETS, SETTINGS
-from arborax.experiments._entry import main
-from arborax.experiments._generator import MODELS, parameter_count
-from arborax.experiments._objectives import make_objective, OBJECTIVES, thin
-from arborax.experiments._report import report
+from arborax.experiments.rough_bergomi._generator import MODELS, parameter_count
+from arborax.experiments.rough_bergomi._objectives import (
+    make_objective,
+    OBJECTIVES,
+    thin,
+)
+from arborax.experiments.rough_bergomi._report import report
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +148,10 @@ def test_result_is_complete_and_plain(result, folder):
     assert Config(**{**stored["config"], "horizons": ()}).noise == 2
 
 
-def test_resuming_a_finished_run_repeats_its_scores(result, folder):
+def test_resuming_repeats_the_scores(result, folder):
+    """A run that died after training, before its result was written."""
+    file = pathlib.Path(result["folder"]) / "result.json"
+    file.unlink()
     again = run(
         model="bnrde-bk",
         preset="smoke",
@@ -155,6 +161,7 @@ def test_resuming_a_finished_run_repeats_its_scores(result, folder):
         resume=True,
     )
     assert again["scores"] == result["scores"]
+    assert file.exists()
 
 
 def test_table_and_report(result, folder):

@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 
 from arborax.datasets import BlackScholes, RoughBergomi
-from arborax.experiments import load_config, score
-from arborax.experiments._scores import gaussian_reference
-from arborax.experiments._smiles import (
+from arborax.experiments.rough_bergomi import load_config, score
+from arborax.experiments.rough_bergomi._scores import gaussian_reference
+from arborax.experiments.rough_bergomi._smiles import (
     black_scholes,
     implied_volatility,
     smile,

@@ -1,15 +1,9 @@
 """Experiments: configurations, runs, tables, reports, and the command line.
 
-Needs the extras `train`, `plots` (reports) and `cli` (the command `arborax`).
+Each experiment is a package with `Config`, `load_config`, `MODELS`, `run`, `table` and
+`report`; [`arborax.experiments.experiment`][] finds it by name. Needs the extras
+`train`, `plots` (reports) and `cli` (the command `arborax`).
 """
 
-from ._config import Config as Config, load_config as load_config
-from ._generator import (
-    Generator as Generator,
-    make_generator as make_generator,
-    MODELS as MODELS,
-)
-from ._report import report as report
-from ._run import run as run
-from ._scores import score as score, summaries as summaries
-from ._table import collect as collect, table as table
+from ._files import collect as collect
+from ._registry import experiment as experiment, EXPERIMENTS as EXPERIMENTS

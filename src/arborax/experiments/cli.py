@@ -3,28 +3,17 @@
 import dataclasses
 import pathlib
 import sys
-from typing import Literal
+from typing import Any, Literal
 
 import tyro
 
-from ._config import load_config
-from ._report import report
-from ._run import run
-from ._table import collect, table
+from ._files import collect
+from ._registry import experiment
 
 
 Experiment = tyro.conf.Positional[Literal["rough-bergomi"]]
-Model = Literal[
-    "bnrde",
-    "bnrde-bk",
-    "log-ncde",
-    "nrde",
-    "ncde",
-    "ncde++",
-    "gru",
-    "xlstm",
-    "stacked-xlstm",
-]
+Folders = tuple[pathlib.Path, ...]
+FOLDERS = (pathlib.Path("runs"), pathlib.Path("results"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,17 +21,18 @@ class Run:
     """Train a model, score it and write the result."""
 
     experiment: Experiment
-    model: Model = "bnrde"
-    """Which model; bnrde-bk is bnrde fine-tuned with brackets."""
+    model: str = "bnrde"
+    """Which model, or `all`; `arborax models EXPERIMENT` lists them."""
     preset: Literal["smoke", "quick", "paper"] = "quick"
     """Size: seconds, minutes, as published."""
     setting: Literal["arborax", "paper"] = "arborax"
     """Our reading, or as published."""
-    seed: int = 1
-    hurst: float | None = None
-    """Roughness of the data, if not that of the setting."""
+    seed: tuple[int, ...] = (1,)
+    """One or several."""
+    set: tuple[str, ...] = ()
+    """Other fields of the configuration, as `name=value`; see `arborax config`."""
     resume: bool = False
-    """Continue a run that was stopped."""
+    """Continue runs that were stopped; finished ones are kept as they are."""
     folder: pathlib.Path = pathlib.Path("runs")
     """Where runs go."""
     cache: pathlib.Path | None = None
@@ -54,7 +44,7 @@ class Table:
     """Print all results beside floors, references and published figures."""
 
     experiment: Experiment
-    folders: tuple[pathlib.Path, ...] = (pathlib.Path("runs"), pathlib.Path("results"))
+    folders: Folders = FOLDERS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,7 +52,7 @@ class Report:
     """Write one HTML page with tables and figures."""
 
     experiment: Experiment
-    folders: tuple[pathlib.Path, ...] = (pathlib.Path("runs"), pathlib.Path("results"))
+    folders: Folders = FOLDERS
     file: pathlib.Path | None = None
     """The page; default runs/EXPERIMENT/report.html."""
 
@@ -76,30 +66,91 @@ class Config:
     setting: Literal["arborax", "paper"] = "arborax"
 
 
+@dataclasses.dataclass(frozen=True)
+class Models:
+    """List the models of an experiment."""
+
+    experiment: Experiment
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Parses the command line and does what it says."""
-    commands = {kind.__name__.lower(): kind for kind in (Run, Table, Report, Config)}
-    _dispatch(
-        tyro.extras.subcommand_cli_from_dict(commands, prog="arborax", args=arguments)
+    kinds = (Run, Table, Report, Config, Models)
+    commands = {kind.__name__.lower(): kind for kind in kinds}
+    command = tyro.extras.subcommand_cli_from_dict(
+        commands, prog="arborax", args=arguments
     )
+    actions = {
+        Run: _run,
+        Table: _table,
+        Report: _report,
+        Config: _config,
+        Models: lambda given: print("\n".join(experiment(given.experiment).MODELS)),
+    }
+    actions[type(command)](command)
 
 
-def _dispatch(command: Run | Table | Report | Config) -> None:
-    if isinstance(command, Run):
-        options = {k: v for k, v in dataclasses.asdict(command).items() if k != "hurst"}
-        changes = {} if command.hurst is None else {"hurst": command.hurst}
-        result = run(**options, changes=changes)
-        print(table([result]))
-        print(f"\nwritten to {result['folder']}")
-    elif isinstance(command, Table):
-        print(table(collect(command.experiment, command.folders)))
-    elif isinstance(command, Report):
-        results = collect(command.experiment, command.folders)
-        if not results:
-            sys.exit("no results yet; make one with `arborax run`.")
-        file = command.file or pathlib.Path("runs") / command.experiment / "report.html"
-        print(report(results, file, command.experiment))
-    else:
-        config = load_config(command.experiment, command.setting, command.preset)
-        for name, value in dataclasses.asdict(config).items():
-            print(f"{name} = {value!r}")
+def _run(command: Run) -> None:
+    package = experiment(command.experiment)
+    names = list(package.MODELS) if command.model == "all" else [command.model]
+    if unknown := [name for name in names if name not in package.MODELS]:
+        sys.exit(f"unknown model {unknown[0]!r}; known: {', '.join(package.MODELS)}")
+    fields = {f.name: f for f in dataclasses.fields(package.Config)}
+    changes = dict(_assignment(text, fields) for text in command.set)
+    results = []
+    for name in names:
+        for seed in command.seed:
+            result = package.run(
+                command.experiment,
+                model=name,
+                preset=command.preset,
+                setting=command.setting,
+                seed=seed,
+                resume=command.resume,
+                folder=command.folder,
+                cache=command.cache,
+                changes=changes,
+            )
+            results.append(result)
+            print(f"\nwritten to {result['folder']}", flush=True)
+    print(package.table(results))
+
+
+def _assignment(text: str, fields: dict[str, Any]) -> tuple[str, Any]:
+    """`hurst=0.1` as a name and a value of the type the field's default has."""
+    name, separator, value = text.partition("=")
+    if not separator or name not in fields:
+        sys.exit(f"--set takes name=value with a name of {sorted(fields)}, got {text}")
+    default = fields[name].default
+    try:
+        if isinstance(default, bool):
+            return name, {"true": True, "false": False}[value.lower()]
+        if isinstance(default, tuple):
+            return name, tuple(type(default[0])(v) for v in value.split(","))
+        return name, value if default is None else type(default)(value)
+    except (KeyError, ValueError):
+        sys.exit(f"--set {text}: expected a value like {default!r}")
+
+
+def _results(command: Table | Report) -> list[dict[str, Any]]:
+    results = collect(command.experiment, command.folders)
+    if not results:
+        sys.exit(f"no results yet; make one with `arborax run {command.experiment}`.")
+    return results
+
+
+def _table(command: Table) -> None:
+    print(experiment(command.experiment).table(_results(command)))
+
+
+def _report(command: Report) -> None:
+    file = command.file or pathlib.Path("runs") / command.experiment / "report.html"
+    package = experiment(command.experiment)
+    print(package.report(_results(command), file, command.experiment))
+
+
+def _config(command: Config) -> None:
+    load = experiment(command.experiment).load_config
+    config = load(command.experiment, command.setting, command.preset)
+    for name, value in dataclasses.asdict(config).items():
+        print(f"{name} = {value!r}")

@@ -4,10 +4,9 @@ import argparse
 import pathlib
 import time
 
-from ._figures import fan_chart, pyplot, read_paths
-from ._report import report
-from ._run import run
-from ._table import table
+from ._layout import pyplot
+from .rough_bergomi import report, run, table
+from .rough_bergomi._figures import fan_chart, read_paths
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -1,13 +1,11 @@
 """Tables: measured scores beside published ones, floors and references."""
 
 import collections
-import json
-import os
-import pathlib
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+
+from .._layout import text_table
 
 
 # Mean and standard deviation of KS x 100 at the four horizons, as printed in
@@ -35,23 +33,6 @@ LABELS = {
     "xlstm": "xLSTM",
     "stacked-xlstm": "stacked xLSTM",
 }
-
-
-def collect(
-    experiment: str, folders: Iterable[str | os.PathLike] = ("runs", "results")
-) -> list[dict[str, Any]]:
-    """All results of an experiment under some folders, one of each run.
-
-    A run in an earlier folder hides the same run in a later one.
-    """
-    found: dict[tuple, dict[str, Any]] = {}
-    for folder in folders:
-        for file in sorted((pathlib.Path(folder) / experiment).rglob("*.json")):
-            result = json.loads(file.read_text(encoding="utf-8"))
-            names = ("setting", "preset", "model", "seed")
-            identity = tuple(result[name] for name in names)
-            found.setdefault(identity, {**result, "folder": str(file.parent)})
-    return [found[identity] for identity in sorted(found)]
 
 
 def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
@@ -152,25 +133,12 @@ def table(results: list[dict[str, Any]]) -> str:
         parts.append(f"setting {setting}, preset {preset}")
         parts.append(
             f"pooled KS x 100 on {content['test_paths']} test paths\n"
-            + _text(["", *content["columns"]], content["pooled"])
+            + text_table(["", *content["columns"]], content["pooled"])
         )
         marginals = content["columns"][: content["horizons"]]
         parts.append(
             "per-batch KS x 100, as published\n"
-            + _text(["", *marginals], content["batch"])
+            + text_table(["", *marginals], content["batch"])
         )
-        parts.append(_text(["", *MORE], content["more"]))
+        parts.append(text_table(["", *MORE], content["more"]))
     return "\n\n".join(parts)
-
-
-def _text(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
-    cells = [header, *([label, *values] for label, values in lines)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-
-    def line(row):
-        first = row[0].ljust(widths[0])
-        rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-        return "  ".join([first, *rest]).rstrip()
-
-    rule = "-" * (sum(widths) + 2 * len(widths) - 2)
-    return "\n".join([line(cells[0]), rule, *(line(row) for row in cells[1:])])

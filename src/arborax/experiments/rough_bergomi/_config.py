@@ -1,14 +1,9 @@
-"""Configurations: frozen dataclasses filled from TOML presets."""
+"""The configuration of the experiment `rough-bergomi`."""
 
 import dataclasses
-import importlib.resources
-import tomllib
 from typing import Any, Literal
 
-
-EXPERIMENTS = ("rough-bergomi",)
-SETTINGS = ("arborax", "paper")
-PRESETS = ("smoke", "quick", "paper")
+from .._presets import read_preset
 
 
 @dataclasses.dataclass(frozen=True)
@@ -88,20 +83,6 @@ def load_config(
 
     A `Config`.
     """
-    for name, value, known in [
-        ("experiment", experiment, EXPERIMENTS),
-        ("setting", setting, SETTINGS),
-        ("preset", preset, PRESETS),
-    ]:
-        if value not in known:
-            raise ValueError(f"`{name}` must be one of {known}, got {value!r}.")
-    folder = importlib.resources.files("arborax.experiments") / "presets"
-    text = (folder / f"{experiment}.{setting}.toml").read_text(encoding="utf-8")
-    content = tomllib.loads(text)
-    presets = {name: content.pop(name) for name in PRESETS}
-    values = {**content, **presets[preset], **changes}
-    names = {field.name for field in dataclasses.fields(Config)}
-    if unknown := sorted(set(values) - names):
-        raise ValueError(f"unknown fields {unknown}; a Config has {sorted(names)}.")
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-    return Config(**values)
+    if experiment != "rough-bergomi":
+        raise ValueError(f"`experiment` must be 'rough-bergomi', got {experiment!r}.")
+    return read_preset(Config, experiment, setting, preset, changes)

@@ -1,32 +1,16 @@
 """Figures of a run: paths, marginals, path functionals, smiles, training."""
 
-import base64
-import io
 import pathlib
 from typing import Any
 
 import numpy as np
 
+from .._layout import pyplot
 from ._config import Config
 from ._scores import FUNCTIONALS, summaries
 
 
 TRUE, OURS = "#7a7a7a", "#1b6b58"
-
-
-def pyplot() -> Any:
-    """Matplotlib without a screen, in the style of the library."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ImportError(
-            "figures need Matplotlib: pip install 'arborax[plots]'."
-        ) from error
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    plt.style.use("arborax.arborax")
-    return plt
 
 
 def read_paths(result: dict[str, Any]) -> dict[str, np.ndarray] | None:
@@ -146,12 +130,3 @@ def training(results: list[dict[str, Any]]) -> Any:
     right.set(xlabel="step", title="validation, KS x 100")
     right.legend(fontsize=8)
     return figure
-
-
-def embedded(figure: Any, title: str) -> str:
-    """A figure as an `<img>` with its content inside."""
-    stream = io.BytesIO()
-    figure.savefig(stream, format="png", dpi=130)
-    pyplot().close(figure)
-    content = base64.b64encode(stream.getvalue()).decode()
-    return f'<img alt="{title}" src="data:image/png;base64,{content}">'

@@ -6,9 +6,9 @@ import os
 import pathlib
 from typing import Any
 
+from .._layout import embedded, html_table, write_page
 from ._config import Config
 from ._figures import (
-    embedded,
     fan_chart,
     functionals,
     marginals,
@@ -17,18 +17,6 @@ from ._figures import (
     training,
 )
 from ._table import by_setting, LABELS, MORE, rows
-
-
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1000px;
-  margin: 2em auto; padding: 0 1em; }
-h1, h2, h3 { color: #1b6b58; } img { max-width: 100%; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13px; margin: 0.5em 0 1.5em; }
-td, th { padding: 3px 9px; text-align: right; border-bottom: 1px solid #ddd; }
-td:first-child, th:first-child { text-align: left; }
-tr.reference td { color: #777; } code { background: #f2f2f2; padding: 1px 4px; }
-"""
 
 
 def report(
@@ -55,18 +43,7 @@ def report(
         body.append("<h3>Training</h3>" + embedded(training(group), "training"))
         for result in group:
             body.append(_run(result))
-    page = (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>arborax: {html.escape(experiment)}</title>"
-        f"<style>{STYLE}</style></head><body>" + "\n".join(body) + "</body></html>\n"
-    )
-    file = pathlib.Path(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(page, encoding="utf-8")
-    os.replace(temporary, file)
-    return file
+    return write_page(experiment, body, file)
 
 
 INTRODUCTION = """<p>Generated against true log-prices. KS is the two-sample
@@ -84,24 +61,13 @@ def _tables(group: list[dict[str, Any]]) -> str:
     return "".join(
         [
             f"<h3>Pooled KS x 100, {content['test_paths']} test paths</h3>",
-            _html_table(["", *names], content["pooled"]),
+            html_table(["", *names], content["pooled"]),
             "<h3>Per-batch KS x 100, as published</h3>",
-            _html_table(["", *names[: content["horizons"]]], content["batch"]),
+            html_table(["", *names[: content["horizons"]]], content["batch"]),
             "<h3>Runs</h3>",
-            _html_table(["", *MORE], content["more"]),
+            html_table(["", *MORE], content["more"]),
         ]
     )
-
-
-def _html_table(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    out = [f"<div class='scroll'><table><tr>{head}</tr>"]
-    for label, cells in lines:
-        reference = "floor" in label or "reference" in label or "published" in label
-        mark = " class='reference'" if reference else ""
-        row = "".join(f"<td>{html.escape(cell)}</td>" for cell in [label, *cells])
-        out.append(f"<tr{mark}>{row}</tr>")
-    return "".join(out) + "</table></div>"
 
 
 def config_of(result: dict[str, Any]) -> Config:

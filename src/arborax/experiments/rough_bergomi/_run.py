@@ -2,22 +2,21 @@
 
 import dataclasses
 import datetime
-import json
 import os
 import pathlib
-import platform
 import time
 from typing import Any
 
-import jax
 import jax.random as jr
 import numpy as np
 
-from ..datasets import dataset, RoughBergomi, Splits
-from ..training import fit, FitResult, metrics, save
+from ...datasets import dataset, RoughBergomi, Splits
+from ...training import fit, FitResult, metrics, save
+from .._files import machine, read_result, run_name, write_json
+from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._generator import generate, Generator, make_generator, parameter_count
-from ._objectives import learning_rate, make_objective
+from ._objectives import make_objective
 from ._scores import score, summaries
 
 
@@ -42,7 +41,8 @@ def run(
     - `model`: a name of `MODELS`; `"bnrde-bk"` is fine-tuned with brackets.
     - `preset`, `setting`: see [`arborax.experiments.load_config`][].
     - `seed`: of weights, training noise and generated test paths. Data are the same.
-    - `resume`: continue from the checkpoints of a run that was stopped.
+    - `resume`: continue from the checkpoints of a run that was stopped; a finished run
+        is read.
     - `folder`: where runs go, each to `experiment/setting-preset-model-seed` there.
     - `cache`: folder of the data cache.
     - `progress`: show a bar.
@@ -56,8 +56,14 @@ def run(
     config = load_config(
         experiment, setting, preset, **{"model": model, **(changes or {})}
     )
-    place = pathlib.Path(folder) / experiment / f"{setting}-{preset}-{model}-{seed}"
+    place = (
+        pathlib.Path(folder)
+        / experiment
+        / run_name(setting, preset, model, seed, changes or {})
+    )
     place.mkdir(parents=True, exist_ok=True)
+    if resume and (place / "result.json").exists():
+        return read_result(place)
     start = time.process_time()
     law = RoughBergomi(hurst=config.hurst, steps=config.steps)
     data = dataset(law, config.paths, seed=config.data_seed, folder=cache)
@@ -116,7 +122,7 @@ def run(
         true=test.values[:, ::stride, 0],
     )
     save(place / "model.abx", fitted.model)
-    _write_json(place / "result.json", result)
+    write_json(place / "result.json", result)
     return {**result, "folder": str(place)}
 
 
@@ -149,7 +155,7 @@ def _train(
         objective,
         key=key,
         optimiser=config.optimiser,
-        learning_rate=learning_rate(config, iterations),
+        learning_rate=learning_rate(config.schedule, config.learning_rate, iterations),
         steps=iterations,
         metric=metric,
         validate_every=max(1, iterations // config.validations),
@@ -170,20 +176,3 @@ def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
         "loss": [float(f"{v:.6g}") for v in fitted.history.loss],
         "validation": fitted.history.validation,
     }
-
-
-def machine() -> dict[str, Any]:
-    """What the run was made on, without names."""
-    return {
-        "cpu_count": os.cpu_count(),
-        "architecture": platform.machine(),
-        "backend": jax.default_backend(),
-        "python": platform.python_version(),
-        "jax": jax.__version__,
-    }
-
-
-def _write_json(path: pathlib.Path, content: Any) -> None:
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    os.replace(temporary, path)

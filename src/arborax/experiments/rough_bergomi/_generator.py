@@ -10,8 +10,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .. import models
-from ..algebra import GrossmanLarson
+from ... import models
+from ...algebra import GrossmanLarson
 from ._config import Config
 
 

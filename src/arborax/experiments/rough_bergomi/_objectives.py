@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ..datasets import PathData
-from ..kernels import embed, mmd, RandomFourierSignature, SignatureKernel
+from ...datasets import PathData
+from ...kernels import embed, mmd, RandomFourierSignature, SignatureKernel
 from ._config import Config
 
 
@@ -108,19 +107,3 @@ def make_objective(
         return values[rows], None if brackets is None else brackets[rows]
 
     return against_batch, batches
-
-
-def learning_rate(config: Config, iterations: int) -> Any:
-    """A number, or a cosine with a short rise."""
-    if config.schedule == "constant":
-        return config.learning_rate
-    rise = max(1, iterations // 20)
-
-    def schedule(count: Any) -> Any:
-        step = jnp.asarray(count, jnp.float32)
-        start = (step + 1) / rise
-        angle = jnp.clip((step - rise) / max(1, iterations - rise), 0.0, 1.0) * np.pi
-        fall = 0.01 + 0.99 * (1 + jnp.cos(angle)) / 2
-        return config.learning_rate * jnp.minimum(start, fall)
-
-    return jax.jit(schedule)

@@ -7,8 +7,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
-from ..kernels import RandomFourierSignature, two_sample_test
-from ..training import metrics
+from ...kernels import RandomFourierSignature, two_sample_test
+from ...training import metrics
 from ._config import Config
 from ._smiles import smile_errors
 

@@ -1,0 +1,62 @@
+"""What runs leave behind: result files, and the machine they were made on."""
+
+import json
+import os
+import pathlib
+import platform
+from collections.abc import Iterable
+from typing import Any
+
+import jax
+
+
+IDENTITY = ("setting", "preset", "model", "seed")
+
+
+def write_json(path: pathlib.Path, content: Any) -> None:
+    """Writes beside the file, then renames: a reader sees the old or the new one."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+def read_result(folder: pathlib.Path) -> dict[str, Any]:
+    """The result of a finished run, with the folder it is in."""
+    text = (folder / "result.json").read_text(encoding="utf-8")
+    return {**json.loads(text), "folder": str(folder)}
+
+
+def collect(
+    experiment: str, folders: Iterable[str | os.PathLike] = ("runs", "results")
+) -> list[dict[str, Any]]:
+    """All results of an experiment under some folders, one of each run.
+
+    A run in an earlier folder hides the same run in a later one.
+    """
+    found: dict[tuple, dict[str, Any]] = {}
+    for folder in folders:
+        for file in sorted((pathlib.Path(folder) / experiment).rglob("*.json")):
+            result = json.loads(file.read_text(encoding="utf-8"))
+            changes = tuple(sorted(result.get("changes", {}).items()))
+            identity = (*(result[name] for name in IDENTITY), changes)
+            found.setdefault(identity, {**result, "folder": str(file.parent)})
+    return [found[identity] for identity in sorted(found)]
+
+
+def run_name(
+    setting: str, preset: str, model: str, seed: int, changes: dict[str, Any]
+) -> str:
+    """The folder of a run; two runs that differ in any way have different ones."""
+    extra = "".join(f"-{name}={value}" for name, value in sorted(changes.items()))
+    return f"{setting}-{preset}-{model}{extra}-{seed}"
+
+
+def machine() -> dict[str, Any]:
+    """What the run was made on, without names."""
+    return {
+        "cpu_count": os.cpu_count(),
+        "architecture": platform.machine(),
+        "backend": jax.default_backend(),
+        "python": platform.python_version(),
+        "jax": jax.__version__,
+    }
