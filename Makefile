@@ -33,7 +33,7 @@ docs: $(VENV)/.ready-docs
 	@echo "docs/_build/html/index.html"
 
 demo: $(VENV)/.ready-demo
-	$(VENV)/bin/python examples/demo.py
+	$(VENV)/bin/python -m arborax.experiments.demo $(ARGS)
 
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)

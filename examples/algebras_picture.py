@@ -1,6 +1,7 @@
 """One Brownian path, seen by the four algebras: a table and a picture.
 
-Run it with `make demo`; the picture goes to `demo-output/algebras.png`.
+Run it with `python examples/algebras_picture.py`; the picture goes to
+`demo-output/algebras.png`.
 """
 
 import pathlib
