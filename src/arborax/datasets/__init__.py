@@ -11,3 +11,4 @@ from ._prices import (
     BlackScholes as BlackScholes,
     RoughBergomi as RoughBergomi,
 )
+from ._spd import SPDDiffusion as SPDDiffusion

@@ -82,12 +82,12 @@ def dataset(
 
 
 def _read(file: pathlib.Path, law: AbstractLaw, facts: dict[str, Any]) -> PathData:
-    n, stub = facts["paths"], np.zeros((), facts["dtype"])
+    n, stub, width = facts["paths"], np.zeros((), facts["dtype"]), law.channels
     like: dict[str, Any] = {
-        "values": np.broadcast_to(stub, (n, law.steps + 1, 1)),
+        "values": np.broadcast_to(stub, (n, law.steps + 1, width)),
         "brackets": None,
     }
     if law.has_brackets:
-        like["brackets"] = np.broadcast_to(stub, (n, law.steps, 1, 1))
+        like["brackets"] = np.broadcast_to(stub, (n, law.steps, width, width))
     arrays = load(file, like)
     return PathData(law.times(stub.dtype), arrays["values"], arrays["brackets"])

@@ -24,14 +24,15 @@ class PathData:
     **Fields:**
 
     - `ts`: common times `(times,)`.
-    - `values`: `(paths, times, 1)`.
+    - `values`: `(paths, times, channels)`.
     - `brackets`: quadratic variation of each step as the simulator knows it,
-        `(paths, times - 1, 1, 1)`, for instance `v dt`; `None` where it does not exist.
+        `(paths, times - 1, channels, channels)`, for instance `v dt`; `None` where it
+        does not exist or is not stored.
     """
 
     ts: Float[np.ndarray, " times"]
-    values: Float[np.ndarray, "paths times 1"]
-    brackets: Float[np.ndarray, "paths steps 1 1"] | None
+    values: Float[np.ndarray, "paths times channels"]
+    brackets: Float[np.ndarray, "paths steps channels channels"] | None
 
     def __len__(self) -> int:
         return self.values.shape[0]
@@ -77,12 +78,16 @@ class AbstractLaw(abc.ABC):
     steps: int = 512
     horizon: float = 1.0
     has_brackets: ClassVar[bool] = True
+    channels: ClassVar[int] = 1
 
     @abc.abstractmethod
     def simulate(
         self, key: PRNGKeyArray, paths: int, dtype: Any
     ) -> tuple[Float[Array, "paths times"], Float[Array, "paths steps"] | None]:
-        """Values and brackets of each step (or `None`) of independent paths."""
+        """Values and brackets of each step (or `None`) of independent paths.
+
+        Laws of several channels have them on further axes.
+        """
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
@@ -115,17 +120,19 @@ class AbstractLaw(abc.ABC):
         if paths < 1:
             raise ValueError(f"`paths` must be positive, got {paths}.")
         dtype = jnp.dtype(dtype)
-        values = np.empty((paths, self.steps + 1, 1), dtype)
+        width = self.channels
+        values = np.empty((paths, self.steps + 1, width), dtype)
         brackets = None
         for first in range(0, paths, BLOCK):
             block_key = jr.fold_in(key, first // BLOCK)
             x, bracket = _simulate(self, block_key, dtype)
             count = min(BLOCK, paths - first)
-            values[first : first + count, :, 0] = x[:count]
+            values[first : first + count] = x[:count].reshape(count, -1, width)
             if bracket is not None:
                 if brackets is None:
-                    brackets = np.empty((paths, self.steps, 1, 1), dtype)
-                brackets[first : first + count, :, 0, 0] = bracket[:count]
+                    brackets = np.empty((paths, self.steps, width, width), dtype)
+                shaped = bracket[:count].reshape(count, -1, width, width)
+                brackets[first : first + count] = shaped
         return PathData(self.times(dtype), values, brackets)
 
 
