@@ -272,13 +272,19 @@ def _block_features(
     shift = jnp.einsum("mdk,d->mk", frequencies, cast(maps.location))
     phases = cast(maps.phases) - shift / (2 * math.pi)
     turns = frequencies / (2 * math.pi)
-    functions, slopes = [], []
-    for m in range(maps.levels):
-        angle = jnp.einsum("btd,dk->btk", points, turns[m]) + phases[m][None, None]
-        # The barrier keeps XLA from evaluating a cosine anew wherever it is used.
-        functions.append(lax.optimization_barrier(math.sqrt(2) * cosine(angle)))
-        if increments is not None:  # derivative along the angle: -sqrt(2) sin
-            slopes.append(math.sqrt(2) * cosine(angle[:, :-1] + 0.25))
+    sloped = increments is not None
+
+    def level(table: tuple[Array, Array]) -> tuple[Array, Array | None]:
+        angle = jnp.einsum("btd,dk->btk", points, table[0]) + table[1][None, None]
+        slope = math.sqrt(2) * cosine(angle[:, :-1] + 0.25) if sloped else None
+        return math.sqrt(2) * cosine(angle), slope  # slope: -sqrt(2) sin
+
+    # A loop, because its results are stored. XLA would else evaluate each cosine anew
+    # wherever a sum or its derivative uses it (optimisation barriers do not stop the
+    # CPU compiler from that), which makes gradients four times slower.
+    values, tilts = lax.map(level, (turns, phases))
+    functions = [values[m] for m in range(maps.levels)]
+    slopes = [tilts[m] for m in range(maps.levels)] if tilts is not None else []
 
     def bracket(i: int, j: int) -> Array:
         """Bracket increments of two functions, `grad u_i . dA grad u_j`."""
