@@ -106,7 +106,9 @@ class WindowField(eqx.Module):
             return words.contract(coefficients, y, alphabet(alg))
         trees, forests = coefficients
         grading = tree_grading(self.alg.dim, depth)
-        if not forests:
+        # Pairs of trees only see the torsion, and the Levi-Civita connection has none.
+        torsion_free = not parallel and self.geometry.connection == "levi-civita"
+        if not forests or (depth == 2 and torsion_free):
             return frame.contract(trees, y, grading)
         if depth == 2 and not self.fields.has_channel:
             out, v = frame.second_order(trees, y)
