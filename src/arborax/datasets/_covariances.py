@@ -1,0 +1,228 @@
+"""Covariances of real recordings: stocks and muscles, cut into windows by time."""
+
+import csv
+import dataclasses
+import gzip
+import importlib.util
+import itertools as it
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+from jaxtyping import Float
+
+
+@dataclasses.dataclass(frozen=True)
+class CovarianceSeries:
+    """Covariance matrices one after another.
+
+    **Fields:**
+
+    - `values`: lower triangles by rows, `(times, n (n + 1) / 2)`.
+    - `overlap`: two matrices fewer than so many places apart share observations.
+    - `breaks`: places at which a new recording begins; no window crosses them.
+    """
+
+    values: Float[np.ndarray, "times k"]
+    overlap: int
+    breaks: tuple[int, ...] = ()
+
+
+def ledoit_wolf(x: Float[np.ndarray, "*batch samples n"]) -> np.ndarray:
+    r"""Covariances shrunk towards a multiple of the identity,
+    $(1 - \rho) S + \rho \frac{\mathrm{tr} S}{n} I$ with the asymptotically best $\rho$.
+
+    **Arguments:**
+
+    - `x`: observations, any batch; their mean is taken off.
+
+    **Returns:**
+
+    Positive definite matrices `(*batch, n, n)` (if not all observations are equal).
+
+    ??? cite "Reference"
+
+        O. Ledoit, M. Wolf, A well-conditioned estimator for large-dimensional
+        covariance matrices, Journal of Multivariate Analysis 88 (2004), lemma 3.3.
+    """
+    samples, n = x.shape[-2:]
+    x = x - x.mean(axis=-2, keepdims=True)
+    s = np.swapaxes(x, -1, -2) @ x / samples
+    mean = np.trace(s, axis1=-2, axis2=-1)[..., None, None] / n
+    target = mean * np.eye(n)
+    distance = ((s - target) ** 2).sum(axis=(-2, -1))
+    # |x x^T - S|^2 summed over samples, without forming the outer products.
+    fourth = ((x**2).sum(axis=-1) ** 2).sum(axis=-1)
+    error = (fourth / samples - (s**2).sum(axis=(-2, -1))) / samples
+    rate = np.clip(error / np.where(distance > 0, distance, 1), 0, 1)
+    rate = np.where(distance > 0, rate, 1)[..., None, None]
+    return (1 - rate) * s + rate * target
+
+
+def rolling_covariances(
+    x: Float[np.ndarray, "times n"], window: int, hop: int = 1
+) -> Float[np.ndarray, "some k"]:
+    """Ledoit-Wolf covariances of the last `window` observations, every `hop` of them,
+    as lower triangles."""
+    if not 2 <= window <= len(x):
+        raise ValueError(
+            f"`window` must be between 2 and the {len(x)} observations, got {window}."
+        )
+    views = np.lib.stride_tricks.sliding_window_view(x, window, axis=0)[::hop]
+    matrices = ledoit_wolf(np.swapaxes(views, 1, 2))
+    return matrices[:, *np.tril_indices(x.shape[1])]
+
+
+def stock_covariances(
+    names: tuple[str, ...] = ("AAPL", "JPM", "XOM"),
+    window: int = 20,
+    file: str | pathlib.Path | None = None,
+) -> list[CovarianceSeries]:
+    """Covariances of daily log-returns of stocks, in percent, over `window` days.
+
+    **Arguments:**
+
+    - `names`: of the 20 stocks in the data set of skfolio, daily from 1990 to 2022.
+    - `window`: days in each covariance; one for each day.
+    - `file`: another file of that format: dates, then one column of prices a stock.
+
+    **Returns:**
+
+    One series, in time order.
+    """
+    if file is None:
+        file = _shipped("skfolio", "datasets/data/sp500_dataset.csv.gz")
+    opener = gzip.open if str(file).endswith(".gz") else open
+    with opener(file, "rt", encoding="utf-8", newline="") as text:
+        header, *rows = csv.reader(text)
+    if missing := [name for name in names if name not in header[1:]]:
+        raise ValueError(f"no stock {missing[0]!r}; there are {header[1:]}.")
+    columns = [header.index(name) for name in names]
+    prices = np.array([[float(row[c]) for c in columns] for row in rows])
+    returns = 100 * np.diff(np.log(prices), axis=0)
+    return [CovarianceSeries(rolling_covariances(returns, window), window)]
+
+
+def emg_covariances(
+    channels: tuple[int, ...] = (0, 3, 6),
+    window: int = 50,
+    file: str | pathlib.Path | None = None,
+) -> list[CovarianceSeries]:
+    """Covariances of an eight-channel armband during gestures (data of geomstats).
+
+    Consecutive stretches of `window` samples, which do not overlap; a recording ends
+    where its clock jumps back.
+
+    **Arguments:**
+
+    - `channels`: which of the eight.
+    - `window`: samples in each covariance, about 4 ms apart.
+    - `file`: another file of that format: time, eight channels, label, experiment.
+
+    **Returns:**
+
+    One series for each experiment (subject and session), in time order.
+    """
+    if file is None:
+        file = _shipped("geomstats", "datasets/data/emg/emg.csv")
+    with open(file, encoding="utf-8", newline="") as text:
+        _, *rows = csv.reader(text)
+    clock = np.array([int(row[0]) for row in rows])
+    signal = np.array([[float(row[1 + c]) for c in channels] for row in rows])
+    name = np.array([row[-1] for row in rows])
+    new = np.flatnonzero((np.diff(clock) < -1000) | (name[1:] != name[:-1])) + 1
+    out: dict[str, list[np.ndarray]] = {}
+    for first, last in zip([0, *new], [*new, len(rows)]):
+        if last - first >= window:
+            part = rolling_covariances(signal[first:last], window, window)
+            out.setdefault(str(name[first]), []).append(part)
+    series = []
+    for parts in out.values():
+        breaks = tuple(it.accumulate(len(part) for part in parts[:-1]))
+        series.append(CovarianceSeries(np.concatenate(parts), 1, breaks))
+    return series
+
+
+def covariance_windows(
+    series: Sequence[CovarianceSeries],
+    steps: int,
+    *,
+    train: float = 0.7,
+    validation: float = 0.1,
+    hop: int | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Windows of covariance paths, split by time and whitened by their first point.
+
+    Each series is cut in three by time. No two parts share an observation: windows lie
+    in one part with all their points, and a part begins `overlap` places after the one
+    before has ended. In a window $X_t$ becomes $L^{-1} X_t L^{-\top}$ with
+    $X_0 = L L^\top$, so that all paths start at the identity: the affine-invariant
+    metric does not see the difference.
+
+    **Arguments:**
+
+    - `series`: from `stock_covariances` or `emg_covariances`.
+    - `steps`: of each window, which has one point more.
+    - `train`, `validation`: fractions of time; the rest is the test part.
+    - `hop`: places between starts of windows; default a sixteenth of a window.
+
+    **Returns:**
+
+    Training, validation and test windows as lower triangles, `(windows, steps + 1, k)`,
+    single precision.
+    """
+    if not (train > 0 and validation >= 0 and train + validation < 1):
+        raise ValueError(
+            "fractions must be positive and leave something to test on, got "
+            f"train={train}, validation={validation}."
+        )
+    hop = max(1, steps // 16) if hop is None else hop
+    parts: tuple[list[np.ndarray], ...] = ([], [], [])
+    for one in series:
+        total = len(one.values)
+        cuts = [0, int(train * total), int((train + validation) * total), total]
+        breaks = np.asarray([*one.breaks, total])
+        for k, part in enumerate(parts):
+            first = cuts[k] + (one.overlap if k else 0)
+            starts = np.arange(first, cuts[k + 1] - steps, hop)
+            # The next break must not come before the window has ended.
+            ends = breaks[np.searchsorted(breaks, starts, side="right")]
+            starts = starts[starts + steps < ends]
+            part.append(one.values[starts[:, None] + np.arange(steps + 1)[None]])
+    joined = [np.concatenate(part) for part in parts]
+    names = ("training", "validation", "test")
+    if empty := [name for name, part in zip(names, joined) if not len(part)]:
+        raise ValueError(
+            f"no {empty[0]} window of {steps} steps fits: use shorter windows or other "
+            "fractions."
+        )
+    first, second, third = (_whitened(part).astype(np.float32) for part in joined)
+    return first, second, third
+
+
+def _whitened(values: np.ndarray) -> np.ndarray:
+    n = round((2 * values.shape[-1] + 0.25) ** 0.5 - 0.5)
+    rows, columns = np.tril_indices(n)
+    place = np.zeros((n, n), int)
+    place[rows, columns] = place[columns, rows] = np.arange(rows.size)
+    x = values[..., place]
+    inverse = np.linalg.inv(np.linalg.cholesky(x[:, :1]))
+    white = inverse @ x @ np.swapaxes(inverse, -1, -2)
+    return white[..., rows, columns]
+
+
+def _shipped(package: str, inside: str) -> pathlib.Path:
+    """A file that a package brings, found without importing it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(
+            f"these data come with the package {package}: pip install {package} (or "
+            "'arborax[data]' for all data packages)."
+        )
+    file = pathlib.Path(next(iter(spec.submodule_search_locations))) / inside
+    if not file.exists():
+        raise FileNotFoundError(
+            f"this version of {package} has no {inside}: pip install -U {package}, or "
+            "name a file."
+        )
+    return file
