@@ -21,6 +21,13 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def forget_programs():
+    """Compiled programs of a finished file would fill the memory of a worker."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def getkey():
     """A function returning a fresh key per call, the same sequence in each run."""

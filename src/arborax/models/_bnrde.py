@@ -11,10 +11,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry, Euclidean
 from ..lifts import lift
-from ..solvers import AbstractSolver, CFEES25, Heun
+from ..solvers import AbstractSolver, CFEES25, Heun, run_steps
 from ._heads import as_output, initial_point, output_point, raw_size
 from ._mlp import lipswish, MLP, VectorField
-from ._steps import run_steps
 from ._window_model import (
     AbstractWindowModel,
     check_window_options,

@@ -11,7 +11,6 @@ from jaxtyping import Array, Float
 
 from ..geometry import Euclidean
 from ..solvers import AbstractSolver
-from ._steps import one_step
 
 
 def fixed_step(
@@ -26,7 +25,7 @@ def fixed_step(
         return velocity(s) @ field(z)
 
     one = jnp.ones((), h.dtype)
-    return one_step(solver, f, Euclidean(h.shape[0]), jnp.zeros_like(one), h, one)
+    return solver.step(f, Euclidean(h.shape[0]), jnp.zeros_like(one), h, one)
 
 
 def fixed_solve(

@@ -11,10 +11,9 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..algebra import Shuffle
 from ..geometry import AbstractGeometry, Euclidean
-from ..solvers import AbstractSolver, Heun
+from ..solvers import AbstractSolver, Heun, run_steps
 from ._heads import as_output, output_point, raw_size
 from ._mlp import MLP, VectorField
-from ._steps import run_steps
 from ._window_model import (
     AbstractWindowModel,
     check_window_options,

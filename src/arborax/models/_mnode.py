@@ -15,7 +15,6 @@ from ..paths import SampledPath
 from ..solvers import AbstractSolver, EuclideanRK
 from ._base import AbstractModel, check_path
 from ._mlp import flatten, MLP
-from ._steps import one_step
 
 
 class MNODE(AbstractModel):
@@ -98,7 +97,7 @@ class MNODE(AbstractModel):
             return dt * self.mlp(entries)
 
         def body(u, s):
-            return one_step(self.solver, f, Euclidean(dim), s, u, h), None
+            return self.solver.step(f, Euclidean(dim), s, u, h), None
 
         grid = jnp.arange(self.substeps, dtype=y.dtype) * h
         u, _ = lax.scan(body, jnp.zeros((dim,), y.dtype), grid)

@@ -16,3 +16,4 @@ from ._low_storage import (
 from ._runge_kutta import EuclideanRK as EuclideanRK, Heun as Heun, RKMK as RKMK
 from ._solution import RESULTS as RESULTS, Solution as Solution
 from ._solve import solve as solve
+from ._window import run_steps as run_steps

@@ -6,6 +6,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from ..geometry import AbstractGeometry
 from ..lifts import WindowField
 from ._base import AbstractSolver
 
@@ -20,6 +21,25 @@ def window_field(
     return lambda s, y: field.evaluate(t0 + s * (t1 - t0), y, coefficients)
 
 
+def run_steps(
+    solver: AbstractSolver,
+    f: Callable,
+    geometry: AbstractGeometry,
+    y: PyTree[Array],
+    substeps: int,
+    dtype,
+) -> PyTree[Array]:
+    """`substeps` steps of a scheme over unit time, for the field `f(s, y)`."""
+    h = jnp.asarray(1 / substeps, dtype)
+    if substeps == 1:
+        return solver.step(f, geometry, jnp.zeros_like(h), y, h)
+
+    def body(z, s):
+        return solver.step(f, geometry, s, z, h), None
+
+    return lax.scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]
+
+
 def step_window(
     field: WindowField,
     solver: AbstractSolver,
@@ -31,14 +51,7 @@ def step_window(
 ) -> PyTree[Array]:
     """The state at the end of a window, from the state at its start."""
     f = window_field(field, lam, t0, t1)
-    h = jnp.asarray(1 / substeps, lam.dtype)
-    if substeps == 1:
-        return solver.step(f, field.geometry, jnp.zeros_like(h), y, h)
-
-    def body(z, s):
-        return solver.step(f, field.geometry, s, z, h), None
-
-    return lax.scan(body, y, jnp.arange(substeps, dtype=lam.dtype) * h)[0]
+    return run_steps(solver, f, field.geometry, y, substeps, lam.dtype)
 
 
 def run(
