@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from arborax.datasets import RoughBergomi
-from arborax.experiments import collect, demo
+from arborax.experiments import _presets, collect, demo
 from arborax.experiments._entry import main
 from arborax.experiments._presets import PRESETS, SETTINGS
 from arborax.experiments.rough_bergomi import (
@@ -54,7 +54,8 @@ def test_presets():
             assert max(config.horizons) <= config.steps
             assert config.steps % config.window == 0
     quick = load_config(preset="quick", hurst=0.1)
-    assert quick.hurst == 0.1 and quick.noise == 2 and quick.objective == "fourier"
+    assert quick.hurst == 0.1 and quick.noise == 2
+    assert quick.objective == "fourier-path"
     # At least 3,000 test paths.
     assert quick.paths // 10 >= 3000
     published = load_config(setting="paper", preset="paper")
@@ -74,6 +75,27 @@ def test_presets():
 def test_bad_configurations_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
         load_config(**arguments)
+
+
+def test_presets_by_model(tmp_path, monkeypatch):
+    """Values of one model hold for that one; explicit changes win."""
+    folder = tmp_path / "presets"
+    folder.mkdir()
+    (folder / "toy.arborax.toml").write_text(
+        "hidden = 4\n[smoke]\n[paper]\n[quick]\nbatch = 64\n"
+        "[quick.models.gru]\nbatch = 16\niterations = 7\n"
+    )
+    monkeypatch.setattr(_presets.importlib.resources, "files", lambda name: tmp_path)
+
+    def read(preset, **changes):
+        found = _presets.read_preset(Config, "toy", "arborax", preset, changes)
+        return found.batch, found.iterations, found.hidden
+
+    usual = Config()
+    assert read("quick", model="bnrde") == (64, usual.iterations, 4)
+    assert read("quick", model="gru") == (16, 7, 4)
+    assert read("quick", model="gru", batch=8) == (8, 7, 4)
+    assert read("smoke", model="gru") == (usual.batch, usual.iterations, 4)
 
 
 def test_parameter_counts():
@@ -102,6 +124,7 @@ def test_parameter_counts():
     "name, setting",
     [
         ("fourier", "arborax"),
+        ("fourier-path", "arborax"),
         ("fourier-branched", "arborax"),
         ("signature", "paper"),
         ("branched", "paper"),
@@ -121,7 +144,7 @@ def test_objectives_prefer_the_truth(name, setting):
             return self.values[:paths]
 
     assert name in OBJECTIVES
-    objective, data = make_objective(name, config, train, 10)
+    objective, data = make_objective(name, config, train)
     batch = jax.tree.map(jax.numpy.asarray, data(jax.random.PRNGKey(1), 0))
     key = jax.random.PRNGKey(2)
     truth = law.sample(jax.random.PRNGKey(5), 256).values
@@ -142,7 +165,7 @@ def test_result_is_complete_and_plain(result, folder):
     stored = json.loads((place / "result.json").read_text())
     assert stored["scores"] == result["scores"]
     assert [stage["steps"] for stage in stored["stages"]] == [4, 2]
-    assert len(stored["scores"]["ks"]) == 7
+    assert len(stored["scores"]["ks"]) == 8
     assert "runs" not in stored["command"]
     assert {p.name for p in place.iterdir()} >= {"model.abx", "paths.npz"}
     assert Config(**{**stored["config"], "horizons": ()}).noise == 2

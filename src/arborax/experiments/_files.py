@@ -51,6 +51,15 @@ def run_name(
     return f"{setting}-{preset}-{model}{extra}-{seed}"
 
 
+def set_arguments(changes: dict[str, Any]) -> str:
+    """Changes of a configuration as the command line takes them."""
+    texts = [
+        f"{name}={','.join(map(str, v)) if isinstance(v, list | tuple) else v}"
+        for name, v in changes.items()
+    ]
+    return " --set " + " ".join(texts) if texts else ""
+
+
 def machine() -> dict[str, Any]:
     """What the run was made on, without names."""
     return {

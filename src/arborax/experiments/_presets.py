@@ -21,7 +21,8 @@ def read_preset(
 
     - `kind`: the dataclass to fill.
     - `experiment`: the presets are those of `presets/EXPERIMENT.SETTING.toml`: values
-        at the top hold for all presets, those under `[PRESET]` for one.
+        at the top hold for all presets, those under `[PRESET]` for one, those under
+        `[PRESET.models.NAME]` for one model of it, the `model` in `changes`.
     - `setting`: `"arborax"` (our reading) or `"paper"` (as published).
     - `preset`: `"smoke"` (seconds), `"quick"` (minutes) or `"paper"` (as published).
     - `changes`: fields of `kind` to set otherwise.
@@ -40,7 +41,9 @@ def read_preset(
     text = (folder / f"{experiment}.{setting}.toml").read_text(encoding="utf-8")
     content = tomllib.loads(text)
     presets = {name: content.pop(name) for name in PRESETS}
-    values = {**content, **presets[preset], **changes}
+    values = {**content, **presets[preset]}
+    by_model = values.pop("models", {})
+    values = {**values, **by_model.get(changes.get("model"), {}), **changes}
     names = {field.name for field in dataclasses.fields(kind)}  # pyright: ignore
     if unknown := sorted(set(values) - names):
         raise ValueError(f"unknown fields {unknown}; a Config has {sorted(names)}.")

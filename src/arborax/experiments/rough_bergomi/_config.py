@@ -14,20 +14,26 @@ class Config:
 
     - `hurst`, `paths`, `steps`, `data_seed`: of the data set.
     - `horizons`: indices of times at which marginals are compared.
-    - `model`: a name of `arborax.experiments.MODELS`.
+    - `model`: a name of `MODELS`.
     - `hidden`, `width`, `depth`, `window`: sizes of the model.
     - `noise`: Brownian channels of the driver.
     - `calculus`, `interpolation`, `basepoint`: of B-NRDE.
     - `anchor`: let every path begin at zero, and measure it in standard deviations of
         the data.
-    - `objective`: `"fourier"` (random Fourier signature features, left-point sums),
-        `"fourier-branched"` (the same with trees and brackets), `"signature"` (depth 5,
-        as published) or `"branched"` (trees of weight 3 with brackets).
+    - `objective`: `"fourier-path"` (random Fourier features of levels, realised
+        variances and their signature), `"fourier-branched"` (the same with trees and
+        brackets), `"fourier"` (random Fourier signature features of levels only),
+        `"signature"` (depth 5, as published) or `"branched"` (trees of weight 3 with
+        brackets, as published).
     - `target`: `"all"` compares with mean features of `target_paths` training paths,
         `"batch"` with a batch of them.
     - `stride`: the objective looks at every so many-th sample.
-    - `features`: random functions for each level.
+    - `features`, `cylinders`: random functions for each level of the signature, and
+        random functions of levels and variances at single times.
     - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
+    - `validations`, `validation_paths`: how often and with how many generated paths (at
+        most as many as are held out) the validation metric is taken.
+    - `price_paths`: how many generated paths price options (at least the test paths).
     - `selection`: the validation metric: median KS of the `"marginals"`, or the mean KS
         of marginals and path functionals, `"path"`.
     - `finetune_objective`, `finetune_iterations`: of the second stage of `bnrde-bk`.
@@ -48,17 +54,20 @@ class Config:
     interpolation: Literal["taylor", "log-ode", "linear"] | None = None
     basepoint: bool = True
     anchor: bool = True
-    objective: str = "fourier"
+    objective: str = "fourier-path"
     target: Literal["all", "batch"] = "all"
     target_paths: int = 8192
     stride: int = 8
-    features: int = 192
+    features: int = 96
+    cylinders: int = 512
     optimiser: str = "adamw"
     learning_rate: float = 4e-3
     schedule: Literal["cosine", "constant"] = "cosine"
     batch: int = 256
     iterations: int = 360
     validations: int = 12
+    validation_paths: int = 4096
+    price_paths: int = 13108
     selection: Literal["path", "marginals"] = "path"
     finetune_objective: str = "fourier-branched"
     finetune_iterations: int = 40

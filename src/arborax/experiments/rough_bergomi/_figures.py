@@ -95,14 +95,18 @@ def functionals(paths: dict[str, np.ndarray], config: Config) -> Any:
 
 
 def smiles(result: dict[str, Any]) -> Any:
-    """Implied volatilities at the first and the last horizon."""
+    """Implied volatilities at the first and the last horizon, with two standard errors
+    of Monte Carlo."""
     plt = pyplot()
     content = result["scores"]["smile"]
     figure, axes = plt.subplots(1, len(content["horizons"]), figsize=(8, 3))
     for ax, entry in zip(np.atleast_1d(axes), content["horizons"]):
         for name, colour in (("true", TRUE), ("generated", OURS)):
-            values = np.array(entry[name], dtype=float)
-            ax.plot(content["strikes"], 100 * values, "o-", ms=3, color=colour)
+            values = 100 * np.array(entry[name], dtype=float)
+            error = 100 * np.array(entry[f"{name}_error"], dtype=float)
+            ax.errorbar(
+                content["strikes"], values, 2 * error, fmt="o-", ms=3, color=colour
+            )
         ax.set(title=f"t = {entry['time']:g}", xlabel="strike")
     np.atleast_1d(axes)[0].set(ylabel="implied volatility, %")
     return figure

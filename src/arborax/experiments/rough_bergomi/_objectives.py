@@ -10,9 +10,11 @@ import numpy as np
 from ...datasets import PathData
 from ...kernels import embed, mmd, RandomFourierSignature, SignatureKernel
 from ._config import Config
+from ._features import PathFeatures
 
 
-OBJECTIVES = ("fourier", "fourier-branched", "signature", "branched")
+PATHWISE = {"fourier-path": "path", "fourier-branched": "branched"}
+OBJECTIVES = ("fourier", *PATHWISE, "signature", "branched")
 
 
 def thin(data: PathData, stride: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -33,30 +35,31 @@ def make_kernel(name: str, config: Config, dtype: Any) -> Any:
         return SignatureKernel(
             "branched", 3, inner_product="trees", add_time=True, add_basepoint=True
         )
-    if name in ("fourier", "fourier-branched"):
-        kind = "ito" if name == "fourier" else "branched"
+    if name == "fourier":
         # Fixed: every model and seed is trained against the same features.
         return RandomFourierSignature(
-            1, key=jr.PRNGKey(0), kind=kind, features=config.features, dtype=dtype
+            1, key=jr.PRNGKey(0), features=config.features, dtype=dtype
         )
     raise ValueError(f"`objective` must be one of {OBJECTIVES}, got {name!r}.")
 
 
-def make_objective(
-    name: str, config: Config, train: PathData, iterations: int
-) -> tuple[Callable, Any]:
+def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable, Any]:
     """The objective of a run and the `data` argument of [`arborax.fit`][].
 
-    Generated paths carry realised brackets on the grid of the objective; the data
-    those of the simulator, summed over the same steps.
+    With `"fourier-branched"` and `"branched"`, the data carry the brackets of the
+    simulator and generated paths realised ones: those of all steps, and those of the
+    grid of windows. With `"fourier-path"` both carry realised ones of all steps, so
+    that nothing but paths is needed.
 
     **Returns:**
 
     A tuple of `objective(generator, batch, key)` and data.
     """
+    if name in PATHWISE:
+        return _pathwise(name, config, train)
     kernel = make_kernel(name, config, train.values.dtype)
-    bracketed = name in ("branched", "fourier-branched")
-    stride = config.window if name == "branched" else config.stride
+    bracketed = name == "branched"
+    stride = config.window if bracketed else config.stride
     ts = jnp.asarray(train.ts)
     generated_brackets = "realised" if bracketed else None
     whole = config.target == "all"
@@ -64,9 +67,7 @@ def make_objective(
     values, brackets = thin(known, stride)
     brackets = brackets if bracketed else None
     if isinstance(kernel, RandomFourierSignature):
-        head = slice(0, 2048)
-        head_brackets = None if brackets is None else jnp.asarray(brackets[head])
-        kernel = kernel.fit(jnp.asarray(values[head]), brackets=head_brackets)
+        kernel = kernel.fit(jnp.asarray(values[:2048]))
 
     def distance(generator, key, target, target_brackets, unbiased):
         paths = generator.sample(key, ts, config.batch)[:, ::stride]
@@ -82,8 +83,6 @@ def make_objective(
     if whole:
         given = None if brackets is None else jnp.asarray(brackets)
         mean = embed(jnp.asarray(values), kernel, brackets=given, batch=1024)
-        nothing = np.zeros((1,), np.float32)
-
         # Bounded features are compared without bias: else small batches would pay for
         # the spread of their mean. The tails of signatures are too heavy for that.
         unbiased = isinstance(kernel, RandomFourierSignature)
@@ -91,7 +90,7 @@ def make_objective(
         def against_all(generator, batch, key):
             return distance(generator, key, mean, None, unbiased)
 
-        return against_all, lambda key, step: nothing
+        return against_all, _nothing
 
     def against_batch(generator, batch, key):
         target, target_brackets = batch
@@ -107,3 +106,26 @@ def make_objective(
         return values[rows], None if brackets is None else brackets[rows]
 
     return against_batch, batches
+
+
+def _nothing(key: Any, step: int) -> np.ndarray:
+    """The batch of an objective that has seen its data beforehand."""
+    return np.zeros((1,), np.float32)
+
+
+def _pathwise(name: str, config: Config, train: PathData) -> tuple[Callable, Any]:
+    known, kind = train[: config.target_paths], PATHWISE[name]
+    features = PathFeatures(
+        known.values,
+        known.brackets if kind == "branched" else None,
+        kind=kind,  # pyright: ignore[reportArgumentType]
+        features=config.features,
+        cylinders=config.cylinders,
+        stride=config.stride,
+    )
+    ts = jnp.asarray(train.ts)
+
+    def objective(generator, batch, key):
+        return features.distance(generator.sample(key, ts, config.batch))
+
+    return objective, _nothing

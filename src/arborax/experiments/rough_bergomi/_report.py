@@ -37,8 +37,8 @@ def report(
     if not results:
         raise ValueError("no results to report; make one with `arborax run`.")
     body = [f"<h1>{html.escape(experiment)}</h1>", INTRODUCTION]
-    for (setting, preset), group in by_setting(results).items():
-        body.append(f"<h2>Setting {setting}, preset {preset}</h2>")
+    for name, group in by_setting(results).items():
+        body.append(f"<h2>{html.escape(name.capitalize())}</h2>")
         body.append(_tables(group))
         body.append("<h3>Training</h3>" + embedded(training(group), "training"))
         for result in group:
@@ -48,11 +48,13 @@ def report(
 
 INTRODUCTION = """<p>Generated against true log-prices. KS is the two-sample
 Kolmogorov-Smirnov statistic, times 100. The floor is what a perfect model would score:
-two samples of the true law, of the size of the test set. The Gaussian reference has the
-mean and variance of the data at every time and independent increments. Realised
-variance, running maximum and clustering (lag-1 autocorrelation of squared returns) are
-taken on the grid of windows. The p-value is that of a permutation test with a kernel
-that no model was trained on.</p>"""
+two samples of the true law, of the size of the test set; "on these test paths" is what
+fresh samples of the true law score on average against this very test set. The Gaussian
+reference has the mean and variance of the data at every time and independent
+increments. Realised variance, running maximum and clustering (lag-1 autocorrelation of
+squared returns) are taken on the grid of windows; the bracket is the sum of all squared
+steps, and for the data that of the simulator. The p-value is that of a permutation test
+with a kernel that no model was trained on.</p>"""
 
 
 def _tables(group: list[dict[str, Any]]) -> str:

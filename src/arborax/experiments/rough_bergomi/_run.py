@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 import os
 import pathlib
 import time
@@ -12,12 +13,12 @@ import numpy as np
 
 from ...datasets import dataset, RoughBergomi, Splits
 from ...training import fit, FitResult, metrics, save
-from .._files import machine, read_result, run_name, write_json
+from .._files import machine, read_result, run_name, set_arguments, write_json
 from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._generator import generate, Generator, make_generator, parameter_count
 from ._objectives import make_objective
-from ._scores import score, summaries
+from ._scores import known_summaries, score, summaries
 
 
 def run(
@@ -71,6 +72,10 @@ def run(
     model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
     generator = make_generator(config, splits.train.values, model_key)
     options = dict(resume=resume, progress=progress)
+    shared = _earlier(
+        place.parent, config, run_name(setting, preset, "bnrde", seed, changes or {})
+    )
+    spent = read_result(shared)["cpu_seconds"] if shared else 0.0
     fitted = _train(
         generator,
         config,
@@ -78,8 +83,8 @@ def run(
         config.objective,
         config.iterations,
         train_key,
-        place / "checkpoints",
-        options,
+        (shared or place) / "checkpoints",
+        {**options, "resume": True} if shared else options,
     )
     stages = [_stage(config.objective, fitted)]
     if model == "bnrde-bk":
@@ -95,7 +100,9 @@ def run(
         )
         stages.append(_stage(config.finetune_objective, fitted))
     test = splits.test
-    generated = generate(fitted.model, test_key, test.ts, len(test))
+    # The first paths are scored; all of them price options.
+    count = max(len(test), config.price_paths)
+    generated = generate(fitted.model, test_key, test.ts, count)
     result = {
         "experiment": experiment,
         "setting": setting,
@@ -103,14 +110,13 @@ def run(
         "model": model,
         "seed": seed,
         "parameters": parameter_count(fitted.model),
-        "scores": score(generated, test.values, splits.train.values, config, seed=seed),
+        "scores": score(generated, test, splits.train, config, seed=seed),
         "stages": stages,
         "config": dataclasses.asdict(config),
         "command": f"arborax run {experiment} --model {model} --preset {preset} "
-        f"--setting {setting} --seed {seed}"
-        + "".join(f" --{name} {value}" for name, value in (changes or {}).items()),
+        f"--setting {setting} --seed {seed}" + set_arguments(changes or {}),
         "changes": changes or {},
-        "cpu_seconds": round(time.process_time() - start, 1),
+        "cpu_seconds": round(time.process_time() - start + spent, 1),
         "machine": machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
@@ -118,12 +124,24 @@ def run(
     np.savez_compressed(
         place / "paths.npz",
         ts=test.ts[::stride],
-        generated=generated[:, ::stride, 0],
+        generated=generated[: len(test), ::stride, 0],
         true=test.values[:, ::stride, 0],
     )
     save(place / "model.abx", fitted.model)
     write_json(place / "result.json", result)
     return {**result, "folder": str(place)}
+
+
+def _earlier(place: pathlib.Path, config: Config) -> pathlib.Path | None:
+    """The finished run at `place` if a fine-tuned model can begin with it.
+
+    Its first stage would be repeated to the last bit: same weights, data and noise.
+    """
+    if config.model != "bnrde-bk" or not (place / "result.json").exists():
+        return None
+    stored = {**read_result(place)["config"], "model": config.model}
+    wanted = json.loads(json.dumps(dataclasses.asdict(config)))
+    return place if stored == wanted else None
 
 
 def _train(
@@ -136,12 +154,13 @@ def _train(
     checkpoint: pathlib.Path,
     options: dict[str, Any],
 ) -> FitResult:
-    objective, data = make_objective(objective_name, config, splits.train, iterations)
-    held_out = summaries(splits.validation.values, config)
+    objective, data = make_objective(objective_name, config, splits.train)
+    held_out = known_summaries(splits.validation, config)
     marginals = len(config.horizons)
+    count = min(len(held_out), config.validation_paths)
 
     def metric(model, validation, key):
-        paths = generate(model, key, splits.validation.ts, len(held_out))
+        paths = generate(model, key, splits.validation.ts, count)
         if not np.isfinite(paths).all():
             return float("inf")
         values = np.asarray(metrics.ks(summaries(paths, config), held_out))

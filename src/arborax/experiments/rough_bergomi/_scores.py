@@ -7,6 +7,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
+from ...datasets import PathData
 from ...kernels import RandomFourierSignature, two_sample_test
 from ...training import metrics
 from ._config import Config
@@ -14,7 +15,7 @@ from ._smiles import smile_errors
 
 
 Paths = Float[np.ndarray, "_ times 1"]
-FUNCTIONALS = ("realised variance", "running maximum", "clustering")
+FUNCTIONALS = ("realised variance", "bracket", "running maximum", "clustering")
 
 
 def columns(config: Config) -> list[str]:
@@ -22,23 +23,35 @@ def columns(config: Config) -> list[str]:
     return [f"t={h}" for h in config.horizons] + list(FUNCTIONALS)
 
 
-def summaries(paths: Paths, config: Config) -> Float[np.ndarray, "paths columns"]:
+def summaries(
+    paths: Paths,
+    config: Config,
+    brackets: Float[np.ndarray, "_ steps 1 1"] | None = None,
+) -> Float[np.ndarray, "paths columns"]:
     """The numbers of each path whose laws are compared.
 
     Values at the horizons; realised variance, running maximum and lag-1
     autocorrelation of squared returns, on the grid of windows, which even a model whose
-    paths are linear within windows can get right.
+    paths are linear within windows can get right. The bracket is the sum of those
+    given, or of all squared steps, which such a model does not get right.
     """
     x = np.asarray(paths[..., 0], np.float64)
     coarse = x[:, :: config.window]
+    steps = np.diff(x, axis=1) ** 2 if brackets is None else brackets[..., 0, 0]
     return np.column_stack(
         [
             x[:, list(config.horizons)],
             metrics.realised_variance(coarse),
+            steps.sum(axis=1, dtype=np.float64),
             metrics.running_maximum(coarse),
             metrics.squared_return_autocorrelation(coarse),
         ]
     )
+
+
+def known_summaries(data: PathData, config: Config) -> np.ndarray:
+    """Those of data, with the brackets of the simulator."""
+    return summaries(data.values, config, data.brackets)
 
 
 def gaussian_reference(paths: Paths, count: int, seed: int = 0) -> Paths:
@@ -55,13 +68,15 @@ def gaussian_reference(paths: Paths, count: int, seed: int = 0) -> Paths:
 
 
 def score(
-    generated: Paths, true: Paths, known: Paths, config: Config, *, seed: int = 0
+    generated: Paths, true: PathData, known: PathData, config: Config, *, seed: int = 0
 ) -> dict[str, Any]:
     """All scores, as plain numbers.
 
     **Arguments:**
 
-    - `generated`, `true`: generated paths and test paths.
+    - `generated`: at least as many paths as there are test paths. Further ones only
+        make option prices more accurate.
+    - `true`: the test set.
     - `known`: further paths of the true law, from which floors are drawn: at least
         twice as many as there are test paths.
     - `config`: horizons, window.
@@ -70,16 +85,20 @@ def score(
     **Returns:**
 
     A dictionary: `columns`; by column `ks`, `floor` (mean KS of two samples of the true
-    law, of the size of the test set), `floor_upper` (95 % quantile), `gaussian`;
-    `batch_ks`, `batch_floor`, `batch_size` (the published metric: mean over batches of
-    at most 1,024, marginals only); `p_value` of a permutation test of up to 1,000
-    against 1,000 paths with a kernel that is not trained on; `smile`.
+    law, of the size of the test set), `floor_upper` (95 % quantile), `floor_here` (mean
+    KS of samples of the true law against this very test set), `gaussian`; `batch_ks`,
+    `batch_floor`, `batch_size` (the published metric: mean over batches of at most
+    1,024, marginals only); `p_value` of a permutation test of up to 1,000 against 1,000
+    paths with a kernel that is not trained on; `smile`.
     """
-    a, b = summaries(generated, config), summaries(true, config)
-    pool = summaries(known, config)
+    few = generated[: len(true)]
+    a, b = summaries(few, config), known_summaries(true, config)
+    pool = known_summaries(known, config)
     size = min(len(b), len(pool) // 2)
     floor = metrics.self_floor(metrics.ks, pool, size=size, repeats=20)
-    reference = summaries(gaussian_reference(known, len(b)), config)
+    starts = range(0, len(pool) - size + 1, size)
+    here = [np.asarray(metrics.ks(pool[i : i + size], b)) for i in starts]
+    reference = summaries(gaussian_reference(known.values, len(b)), config)
     batch = min(1024, len(b) // 2)
     count = len(config.horizons)
 
@@ -94,13 +113,14 @@ def score(
         "ks": _numbers(metrics.ks(a, b)),
         "floor": _numbers(floor.mean),
         "floor_upper": _numbers(floor.upper),
+        "floor_here": _numbers(np.mean(here, axis=0)),
         "gaussian": _numbers(metrics.ks(reference, b)),
         "test_paths": len(b),
         "batch_ks": _numbers(by_batch(a, b)),
         "batch_floor": _numbers(batch_floor.mean[:count]),
         "batch_size": batch,
-        "p_value": permutation_p_value(generated, true, config, seed),
-        "smile": smile_errors(generated, true, known, config),
+        "p_value": permutation_p_value(few, true.values, config, seed),
+        "smile": smile_errors(generated, true.values, known.values, config),
     }
 
 

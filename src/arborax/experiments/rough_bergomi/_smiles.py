@@ -40,15 +40,26 @@ def implied_volatility(
 
 def smile(
     log_prices: Float[np.ndarray, " paths"], time: float
-) -> Float[np.ndarray, " strikes"]:
-    """Implied volatilities at `STRIKES` of the price at one time.
+) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray, " strikes"]]:
+    """Implied volatilities at `STRIKES` of the price at one time, and their Monte Carlo
+    standard errors.
 
-    Prices are divided by their mean, so that the forward is 1 in every sample.
+    Prices are divided by their mean, so that the forward is 1 in every sample and puts
+    and calls have the same implied volatility. The option out of the money is priced:
+    the other one has the larger error. NaN where no path pays.
     """
     price = np.exp(np.asarray(log_prices, np.float64))
     price = price / price.mean()
-    calls = np.maximum(price[:, None] - STRIKES[None], 0).mean(axis=0)
-    return implied_volatility(calls, STRIKES, time)
+    put = STRIKES < 1
+    side = np.where(put, -1.0, 1.0)
+    pay = np.maximum(side * (price[:, None] - STRIKES[None]), 0)
+    value = pay.mean(axis=0)
+    calls = value + np.where(put, 1 - STRIKES, 0)
+    found = np.where(value > 0, implied_volatility(calls, STRIKES, time), np.nan)
+    spread = found * math.sqrt(time)
+    d = -np.log(STRIKES) / spread + spread / 2
+    vega = math.sqrt(time) * np.exp(-d * d / 2) / math.sqrt(2 * math.pi)
+    return found, pay.std(axis=0) / math.sqrt(len(price)) / vega
 
 
 def smile_errors(
@@ -60,19 +71,31 @@ def smile_errors(
     """Largest error of the smile in volatility points, at the first and last horizon.
 
     Against the smile of all `known` paths. `floor` is the error of the test paths:
-    what sampling alone does.
+    what sampling alone does. `monte_carlo` is the standard error of the difference at
+    the strike of the largest error, `missing` counts strikes at which no generated path
+    pays, which have no implied volatility.
     """
     out: dict[str, Any] = {"strikes": STRIKES.tolist(), "horizons": []}
     for index in (config.horizons[0], config.horizons[-1]):
         time = index / config.steps
-        best = smile(known[:, index, 0], time)
-        ours, theirs = (smile(p[:, index, 0], time) for p in (generated, true))
+        best, best_error = smile(known[:, index, 0], time)
+        ours, our_error = smile(generated[:, index, 0], time)
+        theirs, _ = smile(true[:, index, 0], time)
+        gaps = np.abs(ours - best)
+        worst = None if np.isnan(gaps).all() else int(np.nanargmax(gaps))
+        both = np.hypot(our_error, best_error)
         out["horizons"].append(
             {
                 "time": time,
+                "paths": len(generated),
                 "true": _plain(best),
+                "true_error": _plain(best_error),
                 "generated": _plain(ours),
-                "error": _largest(ours - best),
+                "generated_error": _plain(our_error),
+                "error": None if worst is None else float(100 * gaps[worst]),
+                "monte_carlo": None if worst is None else float(100 * both[worst]),
+                "strike": None if worst is None else float(STRIKES[worst]),
+                "missing": int(np.isnan(ours).sum()),
                 "floor": _largest(theirs - best),
             }
         )

@@ -51,6 +51,7 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     pooled = [
         ("floor (true against true)", _cells([first["floor"]])),
         ("floor, 95 % quantile", _cells([first["floor_upper"]])),
+        ("floor on these test paths", _cells([first["floor_here"]])),
         ("Gaussian reference", _cells([first["gaussian"]])),
     ]
     batch = [(f"floor (batch {first['batch_size']})", _cells([first["batch_floor"]]))]
@@ -74,33 +75,36 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-MORE = ("seed", "parameters", "p-value", "smile error (floor), vol points")
-MORE += ("step s", "compile s", "to best s", "best step")
+MORE = ("seed", "parameters", "p-value", "smile error ± MC (floor), vol points")
+MORE += ("batch", "best step", "CPU s", "step s", "compile s", "to best s")
 
 
 def _more(result: dict[str, Any]) -> list[str]:
     smiles = "; ".join(
-        f"t={s['time']:g}: {_number(s['error'])} ({_number(s['floor'])}){_missing(s)}"
+        f"t={s['time']:g}: {_number(s['error'])} ± {_number(s['monte_carlo'])} "
+        f"({_number(s['floor'])}){_missing(s)}"
         for s in result["scores"]["smile"]["horizons"]
     )
-    last = result["stages"][-1]
-    seconds = last["seconds"]
+    stages = result["stages"]
+    seconds = stages[-1]["seconds"]
     return [
         str(result["seed"]),
         str(result["parameters"]),
         f"{result['scores']['p_value']:.3f}",
         smiles,
+        str(result["config"]["batch"]),
+        " + ".join(f"{stage['best_step']}/{stage['steps']}" for stage in stages),
+        f"{result['cpu_seconds']:.0f}",
         f"{seconds['step']:.2f}",
         f"{seconds['compile']:.0f}",
-        f"{sum(s['seconds']['to_best'] for s in result['stages']):.0f}",
-        f"{last['best_step']}/{last['steps']}",
+        f"{sum(s['seconds']['to_best'] for s in stages):.0f}",
     ]
 
 
 def _missing(smile: dict[str, Any]) -> str:
-    """Strikes at which no generated path pays off have no implied volatility."""
-    count = sum(value is None for value in smile["generated"])
-    return f", {count} strikes missing" if count else ""
+    """Strikes at which no generated path pays have no implied volatility."""
+    count = smile["missing"]
+    return f", {count} strike{'s' if count > 1 else ''} missing" if count else ""
 
 
 def _number(value: float | None) -> str:
@@ -115,11 +119,14 @@ def _cells(values: list[list[float]]) -> list[str]:
     return [f"{m:.2f}±{s:.2f}" for m, s in zip(table.mean(axis=0), spread)]
 
 
-def by_setting(results: list[dict[str, Any]]) -> dict[tuple[str, str], list]:
-    """Results grouped by setting and preset."""
-    groups: dict[tuple[str, str], list] = collections.defaultdict(list)
+def by_setting(results: list[dict[str, Any]]) -> dict[str, list]:
+    """Results grouped by setting, preset and changes of the configuration."""
+    groups: dict[str, list] = collections.defaultdict(list)
     for result in results:
-        groups[result["setting"], result["preset"]].append(result)
+        name = f"setting {result['setting']}, preset {result['preset']}"
+        changes = sorted(result.get("changes", {}).items())
+        name += "".join(f", {key} = {value}" for key, value in changes)
+        groups[name].append(result)
     return dict(groups)
 
 
@@ -128,9 +135,9 @@ def table(results: list[dict[str, Any]]) -> str:
     if not results:
         return "no results yet; make one with `arborax run`."
     parts = []
-    for (setting, preset), group in by_setting(results).items():
+    for name, group in by_setting(results).items():
         content = rows(group)
-        parts.append(f"setting {setting}, preset {preset}")
+        parts.append(name)
         parts.append(
             f"pooled KS x 100 on {content['test_paths']} test paths\n"
             + text_table(["", *content["columns"]], content["pooled"])

@@ -1,0 +1,172 @@
+"""Bounded features of paths that see levels, brackets and their order in time."""
+
+import math
+from typing import Literal
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array, Float
+
+from ...kernels import RandomFourierSignature
+from ...kernels._fourier import cosine
+
+
+SMALL = 1e-7  # of a realised variance: far below that of one step
+
+
+class PathFeatures(eqx.Module):
+    r"""Random Fourier features of paths and their brackets, standardised by data.
+
+    Two groups, each of total variance one under the data, minus their means:
+
+    * signature features of the thinned path: of $(t, x, \sqrt{q})$ with left-point
+      sums, where $q$ is the bracket up to $t$ (`kind="path"`), or of $(t, x)$ with
+      trees and the bracket as such (`kind="branched"`);
+    * cylinder features $\cos(a x_t / s_t + b\, \ell_t + \varphi)$ at random times, with
+      the spread $s_t$ of the data at that time and the standardised logarithm
+      $\ell_t$ of the bracket. Signature features of first order see the end of the path
+      only, and the scale of all of it; these see early times as well as late ones.
+
+    Brackets are those given, or else sums of squared steps of the whole path.
+
+    Cost: that of [`arborax.RandomFourierSignature`][] and one cosine per path and
+    cylinder.
+    """
+
+    signature: RandomFourierSignature
+    kind: Literal["path", "branched"] = eqx.field(static=True)
+    stride: int = eqx.field(static=True)
+    places: np.ndarray
+    weights: np.ndarray
+    phases: np.ndarray
+    spread: np.ndarray
+    middle: np.ndarray
+    width: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+    centre: np.ndarray
+
+    def __init__(
+        self,
+        values: Float[np.ndarray, "paths times 1"],
+        brackets: Float[np.ndarray, "paths steps 1 1"] | None = None,
+        *,
+        kind: Literal["path", "branched"] = "path",
+        features: int = 96,
+        cylinders: int = 512,
+        stride: int = 8,
+        seed: int = 0,
+    ):
+        """**Arguments:**
+
+        - `values`, `brackets`: data whose mean features are the target.
+        - `kind`: see above.
+        - `features`: signature features for each level.
+        - `cylinders`: number of cylinder features.
+        - `stride`: the features look at every so many-th sample.
+        - `seed`: fixes frequencies, phases and times.
+        """
+        dtype = values.dtype
+        self.kind, self.stride = kind, stride
+        blocks = range(0, len(values), 1024)
+        parts = [
+            self._thin(
+                jnp.asarray(values[i : i + 1024]),
+                None if brackets is None else jnp.asarray(brackets[i : i + 1024]),
+            )
+            for i in blocks
+        ]
+        points, energy = (np.concatenate(p) for p in zip(*parts))
+        rng = np.random.default_rng(seed)
+        number = np.arange(cylinders)
+        # Half of the times crowd towards the start, where the law changes fastest.
+        power = np.where(number // 4 % 2 == 0, 1.0, 2.0)
+        count = energy.shape[1]
+        places = (count * rng.uniform(size=cylinders) ** power).astype(int)
+        self.places = np.minimum(places, count - 1)
+        scale = rng.choice([1.0, 3.0], (1, cylinders)) / (2 * math.pi)
+        weights = scale * rng.standard_normal((2, cylinders))
+        # Half see the level alone, a quarter the bracket alone, a quarter both: random
+        # functions of both have little to say about either.
+        weights[1, number % 4 < 2] = 0
+        weights[0, number % 4 == 2] = 0
+        self.weights = weights.astype(dtype)
+        self.phases = rng.uniform(size=cylinders).astype(dtype)
+        low, high = np.quantile(points[:, 1:], [0.16, 0.84], axis=0)
+        self.spread = ((high - low) / 2).astype(dtype)
+        logs = np.log(energy + SMALL)
+        self.middle, self.width = logs.mean(axis=0), logs.std(axis=0)
+        raw = np.asarray(self._cylinders(jnp.asarray(points), jnp.asarray(energy)))
+        self.mean = raw.mean(axis=0)
+        self.deviation = np.maximum(raw.std(axis=0), 0.1) * math.sqrt(cylinders)
+        self.signature = RandomFourierSignature(
+            2 if kind == "path" else 1,
+            key=jr.PRNGKey(seed),
+            kind="ito" if kind == "path" else "branched",
+            features=features,
+            dtype=dtype,
+        )
+        head, steps = self._control(
+            jnp.asarray(points[:2048]), jnp.asarray(energy[:2048])
+        )
+        self.signature = self.signature.fit(head, brackets=steps)
+        self.centre = np.zeros(self.signature.size, dtype)
+        signature = eqx.filter_jit(lambda me, *a: me._signature(*a))
+        sums = [signature(self, *map(jnp.asarray, part)).sum(axis=0) for part in parts]
+        self.centre = np.asarray(sum(sums) / len(values))
+
+    def _thin(
+        self, values: Array, brackets: Array | None
+    ) -> tuple[Float[Array, "paths points"], Float[Array, "paths steps"]]:
+        """Thinned values and the bracket up to each thinned time but the first."""
+        x = values[..., 0]
+        steps = jnp.square(jnp.diff(x, axis=1))
+        if brackets is not None:
+            steps = brackets[..., 0, 0]
+        blocks = steps.reshape(x.shape[0], -1, self.stride).sum(axis=-1)
+        return x[:, :: self.stride], jnp.cumsum(blocks, axis=1)
+
+    def _cylinders(self, points: Array, energy: Array) -> Array:
+        level = points[:, 1:] / self.spread[None]
+        logs = (jnp.log(energy + SMALL) - self.middle[None]) / self.width[None]
+        first, second = self.weights[:, None]
+        angle = level[:, self.places] * first + logs[:, self.places] * second
+        return cosine(angle + self.phases[None])
+
+    def _control(self, points: Array, energy: Array) -> tuple[Array, Array | None]:
+        """The path whose signature is taken, and its brackets."""
+        before = jnp.pad(energy, [(0, 0), (1, 0)])
+        if self.kind == "branched":
+            return points[..., None], jnp.diff(before, axis=1)[..., None, None]
+        return jnp.stack([points, jnp.sqrt(before + SMALL)], axis=-1), None
+
+    def _signature(self, points: Array, energy: Array) -> Array:
+        path, brackets = self._control(points, energy)
+        return self.signature.features(path, brackets=brackets) - self.centre[None]
+
+    def __call__(
+        self,
+        values: Float[Array, "paths times 1"],
+        brackets: Float[Array, "paths steps 1 1"] | None = None,
+    ) -> Float[Array, "paths features"]:
+        """Features less their means under the data."""
+        points, energy = self._thin(values, brackets)
+        cylinders = self._cylinders(points, energy) - self.mean[None]
+        cylinders = cylinders / self.deviation[None]
+        return jnp.concatenate([self._signature(points, energy), cylinders], axis=1)
+
+    def distance(
+        self,
+        values: Float[Array, "paths times 1"],
+        brackets: Float[Array, "paths steps 1 1"] | None = None,
+    ) -> Float[Array, ""]:
+        """Squared distance of the law of `values` from the data, without bias.
+
+        With the bias, small batches would pay for the spread of their mean.
+        """
+        features = self(values, brackets)
+        count = features.shape[0]
+        total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
+        return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
