@@ -7,11 +7,15 @@ from typing import Any, Literal
 
 import tyro
 
+from ._bench import bench
 from ._files import collect
 from ._registry import experiment
+from ._sweep import parse_range, sweep
 
 
-Experiment = tyro.conf.Positional[Literal["rough-bergomi"]]
+Experiment = tyro.conf.Positional[
+    Literal["rough-bergomi", "so-rotation", "recovery", "spd"]
+]
 Folders = tuple[pathlib.Path, ...]
 FOLDERS = (pathlib.Path("runs"), pathlib.Path("results"))
 
@@ -58,6 +62,33 @@ class Report:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sweep:
+    """Search for a better configuration with Optuna, by the validation metric."""
+
+    experiment: Experiment
+    model: str = "bnrde"
+    preset: Literal["smoke", "quick", "paper"] = "quick"
+    setting: Literal["arborax", "paper"] = "arborax"
+    seed: int = 1
+    trials: int = 20
+    """How many there shall be in the end; call again to go on with a study."""
+    space: tuple[str, ...] = ()
+    """What is searched: `name=LOW:HIGH`, `name=LOW:HIGH:log` or `name=A,B,C`."""
+    set: tuple[str, ...] = ()
+    """Fields that are set otherwise in all trials, as `name=value`."""
+    folder: pathlib.Path = pathlib.Path("runs")
+    cache: pathlib.Path | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Bench:
+    """Run the benchmarks of a checkout."""
+
+    names: tyro.conf.Positional[tuple[str, ...]] = ()
+    """Which ones; default all."""
+
+
+@dataclasses.dataclass(frozen=True)
 class Config:
     """Print the configuration of a setting and preset."""
 
@@ -75,7 +106,7 @@ class Models:
 
 def main(arguments: list[str] | None = None) -> None:
     """Parses the command line and does what it says."""
-    kinds = (Run, Table, Report, Config, Models)
+    kinds = (Run, Table, Report, Sweep, Bench, Config, Models)
     commands = {kind.__name__.lower(): kind for kind in kinds}
     command = tyro.extras.subcommand_cli_from_dict(
         commands, prog="arborax", args=arguments
@@ -84,19 +115,30 @@ def main(arguments: list[str] | None = None) -> None:
         Run: _run,
         Table: _table,
         Report: _report,
+        Sweep: _sweep,
+        Bench: lambda given: sys.exit(bench(given.names)),
         Config: _config,
         Models: lambda given: print("\n".join(experiment(given.experiment).MODELS)),
     }
     actions[type(command)](command)
 
 
+def _check_model(package: Any, name: str) -> None:
+    if name not in package.MODELS:
+        sys.exit(f"unknown model {name!r}; known: {', '.join(package.MODELS)}")
+
+
+def _changes(package: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    fields = {f.name: f for f in dataclasses.fields(package.Config)}
+    return dict(_assignment(text, fields) for text in texts)
+
+
 def _run(command: Run) -> None:
     package = experiment(command.experiment)
     names = list(package.MODELS) if command.model == "all" else [command.model]
-    if unknown := [name for name in names if name not in package.MODELS]:
-        sys.exit(f"unknown model {unknown[0]!r}; known: {', '.join(package.MODELS)}")
-    fields = {f.name: f for f in dataclasses.fields(package.Config)}
-    changes = dict(_assignment(text, fields) for text in command.set)
+    for name in names:
+        _check_model(package, name)
+    changes = _changes(package, command.set)
     results = []
     for name in names:
         for seed in command.seed:
@@ -114,6 +156,39 @@ def _run(command: Run) -> None:
             results.append(result)
             print(f"\nwritten to {result['folder']}", flush=True)
     print(package.table(results))
+
+
+def _sweep(command: Sweep) -> None:
+    package = experiment(command.experiment)
+    _check_model(package, command.model)
+    defaults = {f.name: f.default for f in dataclasses.fields(package.Config)}
+    space = {}
+    for text in command.space:
+        name, separator, values = text.partition("=")
+        if not separator or name not in defaults:
+            sys.exit(f"--space takes name=LOW:HIGH or name=A,B,C, got {text}")
+        try:
+            space[name] = parse_range(values, defaults[name])
+        except ValueError as error:
+            sys.exit(f"--space {text}: {error}")
+    try:
+        study = sweep(
+            command.experiment,
+            model=command.model,
+            preset=command.preset,
+            setting=command.setting,
+            seed=command.seed,
+            trials=command.trials,
+            space=space or None,
+            changes=_changes(package, command.set),
+            folder=command.folder,
+            cache=command.cache,
+        )
+    except ImportError as error:
+        sys.exit(str(error))
+    done = [trial for trial in study.trials if trial.value is not None]
+    for trial in sorted(done, key=lambda trial: trial.value):
+        print(f"{trial.value:.6g}  {trial.params}  {trial.user_attrs['folder']}")
 
 
 def _assignment(text: str, fields: dict[str, Any]) -> tuple[str, Any]:

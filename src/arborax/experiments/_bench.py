@@ -1,0 +1,34 @@
+"""The benchmarks of a checkout, from the command line."""
+
+import pathlib
+import subprocess
+import sys
+
+
+def benchmark_folder() -> pathlib.Path | None:
+    """`benchmarks` of the checkout this package is in, or of the present folder."""
+    checkout = pathlib.Path(__file__).parents[3]
+    for folder in (checkout, pathlib.Path.cwd()):
+        if (folder / "benchmarks" / "__main__.py").exists():
+            return folder / "benchmarks"
+    return None
+
+
+def bench(names: tuple[str, ...] = ()) -> int:
+    """Runs benchmarks, all of them by default.
+
+    **Returns:**
+
+    The exit status.
+    """
+    folder = benchmark_folder()
+    if folder is None:
+        print(
+            "Benchmarks are not part of the installed package. Get the source code of "
+            "arborax, then run `make bench` there: it sets up the rivals in an "
+            "environment of their own.",
+            file=sys.stderr,
+        )
+        return 1
+    command = [sys.executable, "-m", "benchmarks", *names]
+    return subprocess.run(command, cwd=folder.parent, check=False).returncode
