@@ -1,9 +1,16 @@
 """Runs at preset `smoke`, their files, tables and reports; the command line."""
 
 import dataclasses
+import html
 import json
 import pathlib
 import re
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -185,6 +192,99 @@ def test_resuming_repeats_the_scores(result, folder):
     )
     assert again["scores"] == result["scores"]
     assert file.exists()
+
+
+def test_a_killed_run_resumes_to_the_same_scores(folder):
+    """Killed in the middle of training, right after a checkpoint."""
+    options: dict[str, Any] = dict(
+        model="nrde",
+        preset="smoke",
+        cache=str(folder / "cache"),
+        progress=False,
+        changes={"validations": 4},
+    )
+    script = f"""
+        import os, signal
+        from arborax.experiments.rough_bergomi import run
+        from arborax.training import _checkpoints
+        usual = _checkpoints.FileCheckpoints.save
+        def save(self, step, *rest):
+            usual(self, step, *rest)
+            if step == 2:
+                os.kill(os.getpid(), signal.SIGKILL)
+        _checkpoints.FileCheckpoints.save = save
+        import jax
+        jax.config.update("jax_enable_x64", True)
+        run(folder={str(folder / "killed")!r}, **{options!r})
+    """
+    killed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    resumed = run(folder=folder / "killed", resume=True, **options)
+    whole = run(folder=folder / "whole", **options)
+    assert resumed["scores"] == whole["scores"]
+    assert resumed["stages"][0]["loss"] == whole["stages"][0]["loss"]
+    assert len(resumed["stages"][0]["loss"]) == 4
+
+
+def test_fine_tuning_begins_with_the_finished_run(folder, result):
+    """The same stages, whether the first one is trained or found."""
+    cache = folder / "cache"
+    options: dict[str, Any] = dict(preset="smoke", cache=cache, progress=False)
+    first = run(model="bnrde", folder=folder / "found", **options)
+    both = run(model="bnrde-bk", folder=folder / "found", **options)
+    assert not (pathlib.Path(both["folder"]) / "checkpoints").exists()
+    assert both["cpu_seconds"] > first["cpu_seconds"]
+    assert both["stages"][0]["loss"] == result["stages"][0]["loss"]
+    assert both["scores"] == result["scores"]
+
+
+def browser() -> str | None:
+    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
+    return next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.mark.skipif(browser() is None, reason="needs Chromium or Chrome")
+def test_report_in_a_browser(result, folder):
+    """A headless browser shows every picture and table, and nothing overflows."""
+    page = report([result], folder / "shown.html", "rough-bergomi")
+    probe = """<script>addEventListener("load", () => {
+        const all = [...document.images];
+        document.body.dataset.found = JSON.stringify({
+            images: all.length,
+            drawn: all.filter(i => i.complete && i.naturalWidth > 100).length,
+            tables: document.querySelectorAll("table").length,
+            rows: document.querySelectorAll("tr").length,
+            overflow: document.documentElement.scrollWidth > innerWidth,
+            fetched: performance.getEntriesByType("resource")
+                .filter(r => !r.name.startsWith("data:")).length,
+        });
+    });</script>"""
+    text = page.read_text(encoding="utf-8")
+    page.write_text(text.replace("</body>", probe + "</body>"), encoding="utf-8")
+    shown = subprocess.run(
+        [
+            str(browser()),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            f"--user-data-dir={folder / 'browser'}",
+            "--window-size=1000,800",
+            "--virtual-time-budget=5000",
+            "--dump-dom",
+            page.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    match = re.search(r'data-found="([^"]*)"', shown.stdout)
+    assert match, shown.stderr[-2000:]
+    found = json.loads(html.unescape(match[1]))
+    assert found["images"] == found["drawn"] == 5
+    assert found["tables"] == 3 and found["rows"] >= 12
+    assert not found["overflow"] and found["fetched"] == 0
 
 
 def test_table_and_report(result, folder):

@@ -20,8 +20,8 @@ class Config:
     - `calculus`, `interpolation`, `basepoint`: of B-NRDE.
     - `anchor`: let every path begin at zero, and measure it in standard deviations of
         the data.
-    - `objective`: `"fourier-path"` (random Fourier features of levels, realised
-        variances and their signature), `"fourier-branched"` (the same with trees and
+    - `objective`: `"fourier-path"` (random Fourier features of the signature, of
+        levels and of realised variances), `"fourier-branched"` (the same with trees and
         brackets), `"fourier"` (random Fourier signature features of levels only),
         `"signature"` (depth 5, as published) or `"branched"` (trees of weight 3 with
         brackets, as published).
@@ -59,7 +59,7 @@ class Config:
     target_paths: int = 8192
     stride: int = 8
     features: int = 96
-    cylinders: int = 512
+    cylinders: int = 768
     optimiser: str = "adamw"
     learning_rate: float = 4e-3
     schedule: Literal["cosine", "constant"] = "cosine"

@@ -13,21 +13,21 @@ from ...kernels import RandomFourierSignature
 from ...kernels._fourier import cosine
 
 
-SMALL = 1e-7  # of a realised variance: far below that of one step
+SMALL = 1e-6  # of a realised variance, about that of a quiet step
 
 
 class PathFeatures(eqx.Module):
     r"""Random Fourier features of paths and their brackets, standardised by data.
 
-    Two groups, each of total variance one under the data, minus their means:
+    Three groups, each of total variance one under the data, minus their means:
 
-    * signature features of the thinned path: of $(t, x, \sqrt{q})$ with left-point
-      sums, where $q$ is the bracket up to $t$ (`kind="path"`), or of $(t, x)$ with
-      trees and the bracket as such (`kind="branched"`);
-    * cylinder features $\cos(a x_t / s_t + b\, \ell_t + \varphi)$ at random times, with
-      the spread $s_t$ of the data at that time and the standardised logarithm
-      $\ell_t$ of the bracket. Signature features of first order see the end of the path
-      only, and the scale of all of it; these see early times as well as late ones.
+    * signature features of the thinned path $(t, x)$: left-point sums along words
+      (`kind="path"`), or along trees and with the bracket (`kind="branched"`);
+    * cosines of $x_t / s_t$ at random times, $s_t$ the spread of the data at that time.
+      Signature features of first order see the end of the path only, and those of
+      higher order the scale of all of it; these see early times as well as late ones;
+    * cosines of $x_t / s_t$ and $\ell_t$ together, the standardised logarithm of the
+      bracket up to $t$: the law of realised variance, and of prices given it.
 
     Brackets are those given, or else sums of squared steps of the whole path.
 
@@ -55,7 +55,7 @@ class PathFeatures(eqx.Module):
         *,
         kind: Literal["path", "branched"] = "path",
         features: int = 96,
-        cylinders: int = 512,
+        cylinders: int = 768,
         stride: int = 8,
         seed: int = 0,
     ):
@@ -64,7 +64,7 @@ class PathFeatures(eqx.Module):
         - `values`, `brackets`: data whose mean features are the target.
         - `kind`: see above.
         - `features`: signature features for each level.
-        - `cylinders`: number of cylinder features.
+        - `cylinders`: number of cosines at single times; a third see the level only.
         - `stride`: the features look at every so many-th sample.
         - `seed`: fixes frequencies, phases and times.
         """
@@ -80,19 +80,11 @@ class PathFeatures(eqx.Module):
         ]
         points, energy = (np.concatenate(p) for p in zip(*parts))
         rng = np.random.default_rng(seed)
-        number = np.arange(cylinders)
-        # Half of the times crowd towards the start, where the law changes fastest.
-        power = np.where(number // 4 % 2 == 0, 1.0, 2.0)
-        count = energy.shape[1]
-        places = (count * rng.uniform(size=cylinders) ** power).astype(int)
-        self.places = np.minimum(places, count - 1)
+        self.places = rng.integers(0, energy.shape[1], cylinders)
         scale = rng.choice([1.0, 3.0], (1, cylinders)) / (2 * math.pi)
         weights = scale * rng.standard_normal((2, cylinders))
-        # Half see the level alone, a quarter the bracket alone, a quarter both: random
-        # functions of both have little to say about either.
-        weights[1, number % 4 < 2] = 0
-        weights[0, number % 4 == 2] = 0
-        self.weights = weights.astype(dtype)
+        alone = np.arange(cylinders) < cylinders // 3
+        self.weights = np.where([[False], [True]] & alone, 0, weights).astype(dtype)
         self.phases = rng.uniform(size=cylinders).astype(dtype)
         low, high = np.quantile(points[:, 1:], [0.16, 0.84], axis=0)
         self.spread = ((high - low) / 2).astype(dtype)
@@ -100,9 +92,10 @@ class PathFeatures(eqx.Module):
         self.middle, self.width = logs.mean(axis=0), logs.std(axis=0)
         raw = np.asarray(self._cylinders(jnp.asarray(points), jnp.asarray(energy)))
         self.mean = raw.mean(axis=0)
-        self.deviation = np.maximum(raw.std(axis=0), 0.1) * math.sqrt(cylinders)
+        sizes = np.where(alone, alone.sum(), (~alone).sum())
+        self.deviation = np.maximum(raw.std(axis=0), 0.1) * np.sqrt(sizes, dtype=dtype)
         self.signature = RandomFourierSignature(
-            2 if kind == "path" else 1,
+            1,
             key=jr.PRNGKey(seed),
             kind="ito" if kind == "path" else "branched",
             features=features,
@@ -137,10 +130,10 @@ class PathFeatures(eqx.Module):
 
     def _control(self, points: Array, energy: Array) -> tuple[Array, Array | None]:
         """The path whose signature is taken, and its brackets."""
+        if self.kind == "path":
+            return points[..., None], None
         before = jnp.pad(energy, [(0, 0), (1, 0)])
-        if self.kind == "branched":
-            return points[..., None], jnp.diff(before, axis=1)[..., None, None]
-        return jnp.stack([points, jnp.sqrt(before + SMALL)], axis=-1), None
+        return points[..., None], jnp.diff(before, axis=1)[..., None, None]
 
     def _signature(self, points: Array, energy: Array) -> Array:
         path, brackets = self._control(points, energy)

@@ -72,9 +72,8 @@ def run(
     model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
     generator = make_generator(config, splits.train.values, model_key)
     options = dict(resume=resume, progress=progress)
-    shared = _earlier(
-        place.parent, config, run_name(setting, preset, "bnrde", seed, changes or {})
-    )
+    plain = run_name(setting, preset, "bnrde", seed, changes or {})
+    shared = _earlier(place.with_name(plain), config)
     spent = read_result(shared)["cpu_seconds"] if shared else 0.0
     fitted = _train(
         generator,
