@@ -36,7 +36,8 @@ class Config:
     - `price_paths`: how many generated paths price options (at least the test paths).
     - `selection`: the validation metric: median KS of the `"marginals"`, or the mean KS
         of marginals and path functionals, `"path"`.
-    - `finetune_objective`, `finetune_iterations`: of the second stage of `bnrde-bk`.
+    - `finetune_objective`, `finetune_learning_rate`, `finetune_iterations`: of the
+        second stage of `bnrde-bk`.
     """
 
     hurst: float = 0.25
@@ -70,6 +71,7 @@ class Config:
     price_paths: int = 13108
     selection: Literal["path", "marginals"] = "path"
     finetune_objective: str = "fourier-branched"
+    finetune_learning_rate: float = 1e-3
     finetune_iterations: int = 40
 
 

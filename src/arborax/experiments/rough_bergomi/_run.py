@@ -79,8 +79,7 @@ def run(
         generator,
         config,
         splits,
-        config.objective,
-        config.iterations,
+        (config.objective, config.learning_rate, config.iterations),
         train_key,
         (shared or place) / "checkpoints",
         {**options, "resume": True} if shared else options,
@@ -91,8 +90,11 @@ def run(
             fitted.model,
             config,
             splits,
-            config.finetune_objective,
-            config.finetune_iterations,
+            (
+                config.finetune_objective,
+                config.finetune_learning_rate,
+                config.finetune_iterations,
+            ),
             tune_key,
             place / "checkpoints-bk",
             options,
@@ -147,13 +149,13 @@ def _train(
     generator: Generator,
     config: Config,
     splits: Splits,
-    objective_name: str,
-    iterations: int,
+    stage: tuple[str, float, int],
     key: Any,
     checkpoint: pathlib.Path,
     options: dict[str, Any],
 ) -> FitResult:
-    objective, data = make_objective(objective_name, config, splits.train)
+    name, peak, iterations = stage
+    objective, data = make_objective(name, config, splits.train)
     held_out = known_summaries(splits.validation, config)
     marginals = len(config.horizons)
     count = min(len(held_out), config.validation_paths)
@@ -173,7 +175,7 @@ def _train(
         objective,
         key=key,
         optimiser=config.optimiser,
-        learning_rate=learning_rate(config.schedule, config.learning_rate, iterations),
+        learning_rate=learning_rate(config.schedule, peak, iterations),
         steps=iterations,
         metric=metric,
         validate_every=max(1, iterations // config.validations),
