@@ -9,14 +9,43 @@ from ._covariances import (
     rolling_covariances as rolling_covariances,
     stock_covariances as stock_covariances,
 )
+from ._free_rotation import (
+    DrivenRotation as DrivenRotation,
+    FreeRotation as FreeRotation,
+    Rotations as Rotations,
+)
 from ._gaussian import (
     OrnsteinUhlenbeck as OrnsteinUhlenbeck,
     RoughOrnsteinUhlenbeck as RoughOrnsteinUhlenbeck,
 )
 from ._law import AbstractLaw as AbstractLaw, PathData as PathData, Splits as Splits
+from ._ppg_dalia import PPGDaLiA as PPGDaLiA, read_ppg_dalia as read_ppg_dalia
 from ._prices import (
     Bergomi as Bergomi,
     BlackScholes as BlackScholes,
     RoughBergomi as RoughBergomi,
 )
+from ._rotation_windows import (
+    observe as observe,
+    Observed as Observed,
+    rotation_windows as rotation_windows,
+    split_rotations as split_rotations,
+)
 from ._spd import SPDDiffusion as SPDDiffusion
+from ._time_series import (
+    LabelledSeries as LabelledSeries,
+    read_aeon as read_aeon,
+    read_ts as read_ts,
+)
+from ._trajectories import (
+    integrate_gyroscope as integrate_gyroscope,
+    make_recording as make_recording,
+    read_broad as read_broad,
+    read_euroc as read_euroc,
+    read_recordings as read_recordings,
+    read_tum as read_tum,
+    read_vicon as read_vicon,
+    recorded_windows as recorded_windows,
+    Recording as Recording,
+    resample as resample,
+)

@@ -1,0 +1,198 @@
+"""Rigid bodies that turn: without torque, or with a random angular velocity."""
+
+import dataclasses
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from . import _quaternions as quaternions
+
+
+@dataclasses.dataclass(frozen=True)
+class Rotations:
+    """Simulated orientations on a common grid.
+
+    **Fields:**
+
+    - `ts`: `(times,)`, seconds.
+    - `rotations`: `(trajectories, times, 3, 3)`, body to world.
+    - `velocities`: angular velocities of the state, `(trajectories, times, 3)`.
+    - `inertia`: principal moments, `(trajectories, 3)`, or `None`.
+    """
+
+    ts: Float[np.ndarray, " times"]
+    rotations: Float[np.ndarray, "trajectories times 3 3"]
+    velocities: Float[np.ndarray, "trajectories times 3"]
+    inertia: Float[np.ndarray, "trajectories 3"] | None
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeRotation:
+    r"""Torque-free rotation of a rigid body, $I\dot\omega = -\omega \times I\omega$.
+
+    Moments of inertia are a random permutation of `inertia`, $\omega_0 \sim
+    N(0, \text{velocity}^2)$ with $|\omega_0| \ge$ `slowest`, the first orientation is
+    uniform. Only the times asked for are kept: 8,000 trajectories take a few seconds.
+
+    Kinematics: `"body"` (default) is $\dot q = \frac12 q \otimes (\omega, 0)$, for
+    which energy and angular momentum in space are conserved. `"mixed"` is
+    $\dot q = \frac12 (\omega, 0) \otimes q$, which reads the velocity of the body as
+    one in space: the published data, whose angular momentum is not conserved.
+
+    ??? cite "Reference"
+
+        Forecasting rotational dynamics, the data set FREE_ROTATION (inertia, initial
+        law); EXPERIMENTS: arXiv:2606.05272, section on SO(3).
+
+    **Fields:**
+
+    - `step`, `times`: seconds between samples, and their number.
+    - `inertia`, `velocity`, `slowest`: see above.
+    - `kinematics`: `"body"` or `"mixed"`.
+    - `substeps`: Runge-Kutta steps (order 4) for each sample.
+    """
+
+    step: float = 0.1
+    times: int = 101
+    inertia: tuple[float, float, float] = (0.1, 0.2, 0.3)
+    velocity: float = 0.3
+    slowest: float = 0.1
+    kinematics: Literal["body", "mixed"] = "body"
+    substeps: int = 4
+
+    def __post_init__(self):
+        if self.kinematics not in ("body", "mixed"):
+            raise ValueError(
+                f"`kinematics` is 'body' or 'mixed', got {self.kinematics!r}."
+            )
+        _check_grid(self.step, self.times, self.substeps)
+        if min(self.inertia) <= 0 or self.velocity <= 0:
+            raise ValueError("moments of inertia and `velocity` must be positive.")
+
+    def sample(self, trajectories: int, seed: int = 42) -> Rotations:
+        """So many trajectories, in double precision.
+
+        **Arguments:**
+
+        - `trajectories`: how many.
+        - `seed`: of NumPy's generator.
+        """
+        rng = np.random.default_rng(seed)
+        inertia = rng.permuted(np.tile(self.inertia, (trajectories, 1)), axis=1)
+        omega = self.velocity * rng.standard_normal((trajectories, 3))
+        while (slow := np.linalg.norm(omega, axis=1) < self.slowest).any():
+            omega[slow] = self.velocity * rng.standard_normal((slow.sum(), 3))
+        q = quaternions.normalise(rng.standard_normal((trajectories, 4)))
+        left = self.kinematics == "mixed"
+
+        def rate(t, state):
+            q, omega = state[:, :4], state[:, 4:]
+            torque = np.cross(inertia * omega, omega)
+            return np.concatenate([_spin(q, omega, left), torque / inertia], axis=1)
+
+        start = np.concatenate([q, omega], axis=1)
+        states = _integrate(rate, start, self.step, self.times, self.substeps)
+        return Rotations(
+            self.step * np.arange(self.times),
+            quaternions.to_matrix(states[..., :4]),
+            states[..., 4:],
+            inertia,
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class DrivenRotation:
+    r"""Rotation with a random smooth angular velocity in the body frame.
+
+    Each component is a stationary Gaussian process with covariance
+    $a^2 e^{-t^2/2\tau^2} \cos(\nu t)$ (random Fourier features), with amplitude $a$
+    (rad/s), correlation time $\tau$ (s) and carrier $\nu$ (rad/s) of each trajectory
+    log-uniform in `amplitude`, `correlation` and `carrier`; half of the trajectories
+    have no carrier, $\nu = 0$. A wide law, to train forecasters that must meet motions
+    nobody has simulated: free rotation never slows down or swings back, a hand does.
+
+    **Fields:** `step`, `times`, `substeps` as [`arborax.datasets.FreeRotation`][];
+    `features`: random frequencies for each component.
+    """
+
+    step: float = 0.1
+    times: int = 101
+    amplitude: tuple[float, float] = (0.03, 10.0)
+    correlation: tuple[float, float] = (0.1, 5.0)
+    carrier: tuple[float, float] = (0.5, 15.0)
+    features: int = 12
+    substeps: int = 4
+
+    def __post_init__(self):
+        _check_grid(self.step, self.times, self.substeps)
+        for low, high in (self.amplitude, self.correlation, self.carrier):
+            if not 0 < low <= high:
+                raise ValueError(
+                    f"a range (low, high) of positive numbers: {low, high}"
+                )
+
+    def sample(self, trajectories: int, seed: int = 42) -> Rotations:
+        """So many trajectories; arguments as
+        [`arborax.datasets.FreeRotation.sample`][]."""
+        rng = np.random.default_rng(seed)
+        n, k = trajectories, self.features
+        size = _log_uniform(rng, self.amplitude, (n, 1))
+        memory = _log_uniform(rng, self.correlation, (n, 1, 1))
+        carrier = _log_uniform(rng, self.carrier, (n, 1, 1))
+        carrier = np.where(rng.random((n, 1, 1)) < 0.5, 0.0, carrier)
+        frequencies = carrier + rng.standard_normal((n, 3, k)) / memory
+        phases = rng.uniform(0, 2 * np.pi, (n, 3, k))
+        scale = size * np.sqrt(2 / k)
+
+        def velocity(t):
+            return scale * np.cos(frequencies * t + phases).sum(axis=-1)
+
+        def rate(t, q):
+            return _spin(q, velocity(t), False)
+
+        start = quaternions.normalise(rng.standard_normal((n, 4)))
+        q = _integrate(rate, start, self.step, self.times, self.substeps)
+        ts = self.step * np.arange(self.times)
+        omega = np.stack([velocity(t) for t in ts], axis=1)
+        return Rotations(ts, quaternions.to_matrix(q), omega, None)
+
+
+def _log_uniform(rng, span: tuple[float, float], shape: tuple) -> np.ndarray:
+    low, high = np.log(span)
+    return np.exp(rng.uniform(low, high, shape))
+
+
+def _spin(q, omega, left: bool) -> np.ndarray:
+    pure = np.pad(omega, [(0, 0), (0, 1)])
+    pair = (pure, q) if left else (q, pure)
+    return quaternions.multiply(*pair) / 2
+
+
+def _integrate(
+    rate: Callable, state: np.ndarray, step: float, times: int, substeps: int
+) -> np.ndarray:
+    """States `(trajectories, times, ..)` by the classical Runge-Kutta scheme."""
+    h = step / substeps
+    out = [state]
+    for k in range((times - 1) * substeps):
+        t = k * h
+        a = rate(t, state)
+        b = rate(t + h / 2, state + h / 2 * a)
+        c = rate(t + h / 2, state + h / 2 * b)
+        d = rate(t + h, state + h * c)
+        state = state + h / 6 * (a + 2 * b + 2 * c + d)
+        if (k + 1) % substeps == 0:
+            # The quaternion drifts off the sphere by the error of the scheme.
+            state[:, :4] = quaternions.normalise(state[:, :4])
+            out.append(state)
+    return np.stack(out, axis=1)
+
+
+def _check_grid(step: float, times: int, substeps: int) -> None:
+    if step <= 0 or times < 1 or substeps < 1:
+        raise ValueError(
+            "`step`, `times` and `substeps` must be positive, got "
+            f"{step}, {times} and {substeps}."
+        )

@@ -1,0 +1,96 @@
+"""Small labelled multivariate series, as the package `aeon` ships them."""
+
+import dataclasses
+import importlib.util
+import os
+import pathlib
+
+import numpy as np
+from jaxtyping import Float, Int
+
+
+@dataclasses.dataclass(frozen=True)
+class LabelledSeries:
+    """Series with a class each.
+
+    **Fields:**
+
+    - `values`: `(series, times, channels)`; shorter series are filled up with their
+        last value.
+    - `lengths`: `(series,)`.
+    - `labels`: `(series,)`, numbers of `classes`.
+    - `classes`: their names.
+    """
+
+    values: Float[np.ndarray, "series times channels"]
+    lengths: Int[np.ndarray, " series"]
+    labels: Int[np.ndarray, " series"]
+    classes: tuple[str, ...]
+
+
+def read_ts(file: str | os.PathLike) -> LabelledSeries:
+    """A file of the `.ts` format: a head of lines `@name value`, then a series a line,
+    channels separated by `:` and values by `,`, the class last."""
+    file = pathlib.Path(file)
+    if not file.is_file():
+        raise FileNotFoundError(f"no file {file}.")
+    classes: tuple[str, ...] = ()
+    series, labels, data = [], [], False
+    for line in file.read_text(encoding="utf-8").splitlines():
+        line = line.strip()
+        if not line or line.startswith("#"):
+            continue
+        if not data:
+            words = line.split()
+            name = words[0].lower()
+            if name == "@classlabel":
+                if words[1].lower() != "true":
+                    raise ValueError(f"{file}: the series have no classes.")
+                classes = tuple(words[2:])
+            if name == "@timestamps" and words[1].lower() == "true":
+                raise ValueError(f"{file}: series with stamps are not supported.")
+            data = name == "@data"
+            continue
+        *channels, label = line.split(":")
+        rows = [[float(v) for v in part.split(",")] for part in channels]
+        series.append(np.asarray(rows).T)
+        labels.append(label.strip())
+    if not series or not classes:
+        raise ValueError(f"{file}: no series, or no line `@classLabel`.")
+    if unknown := set(labels) - set(classes):
+        raise ValueError(f"{file}: classes {sorted(unknown)} are not in its head.")
+    lengths = np.asarray([len(s) for s in series])
+    longest = lengths.max()
+    values = [np.pad(s, [(0, longest - len(s)), (0, 0)], mode="edge") for s in series]
+    numbers = np.asarray([classes.index(label) for label in labels])
+    return LabelledSeries(np.stack(values), lengths, numbers, classes)
+
+
+def read_aeon(
+    name: str, folder: str | os.PathLike | None = None
+) -> tuple[LabelledSeries, LabelledSeries]:
+    """Training and test part of a set that `aeon` ships: `"BasicMotions"` (six
+    channels, 100 samples at 10 Hz) or `"JapaneseVowels"` (twelve channels).
+
+    **Arguments:**
+
+    - `name`: of the set.
+    - `folder`: with `NAME_TRAIN.ts` and `NAME_TEST.ts`, or with a sub-folder `NAME`
+        that has them. Default: the files of the installed package `aeon`.
+    """
+    if folder is None:
+        found = importlib.util.find_spec("aeon")
+        if found is None or found.origin is None:
+            raise ImportError(
+                f"the series of {name} come with the package aeon: pip install "
+                "'arborax[data]'. Or give the folder of its files "
+                f"{name}_TRAIN.ts and {name}_TEST.ts (in aeon/datasets/data of the "
+                "wheel, which `pip download aeon --no-deps` fetches)."
+            )
+        folder = pathlib.Path(found.origin).parent / "datasets" / "data"
+    folder = pathlib.Path(folder)
+    if (folder / name).is_dir():
+        folder = folder / name
+    train = read_ts(folder / f"{name}_TRAIN.ts")
+    test = read_ts(folder / f"{name}_TEST.ts")
+    return train, test

@@ -1,0 +1,242 @@
+"""Recorded orientations: readers of common formats, cleaning, equal time steps."""
+
+import csv
+import dataclasses
+import os
+import pathlib
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float
+
+from . import _quaternions as quaternions
+
+
+@dataclasses.dataclass(frozen=True)
+class Recording:
+    """Orientations at increasing times.
+
+    **Fields:**
+
+    - `name`: of the recording, and of the object if there are several.
+    - `ts`: `(samples,)`, seconds, strictly increasing, first zero.
+    - `quaternions`: `(samples, 4)`, unit, `(x, y, z, w)`, neighbours of equal sign.
+    """
+
+    name: str
+    ts: Float[np.ndarray, " samples"]
+    quaternions: Float[np.ndarray, "samples 4"]
+
+    @property
+    def rotations(self) -> Float[np.ndarray, "samples 3 3"]:
+        """As matrices."""
+        return quaternions.to_matrix(self.quaternions)
+
+
+def make_recording(name: str, ts: Any, q: Any) -> Recording:
+    """A recording from raw stamps and quaternions `(x, y, z, w)`.
+
+    Rows with values that are not finite or a quaternion of length far from one are left
+    out, stamps are sorted, of repeated ones the first is kept, quaternions are
+    normalised and their signs aligned.
+    """
+    ts, q = np.asarray(ts, np.float64), np.asarray(q, np.float64)
+    if ts.ndim != 1 or q.shape != (*ts.shape, 4):
+        raise ValueError(
+            f"{name}: needs n stamps and n quaternions of 4 numbers, got shapes "
+            f"{ts.shape} and {q.shape}."
+        )
+    length = np.linalg.norm(q, axis=1)
+    good = np.isfinite(ts) & np.isfinite(length) & (np.abs(length - 1) < 0.1)
+    ts, q = ts[good], q[good]
+    if ts.size < 2:
+        raise ValueError(f"{name}: fewer than two valid orientations.")
+    ts, first = np.unique(ts, return_index=True)
+    return Recording(
+        name, ts - ts[0], quaternions.aligned(quaternions.normalise(q[first]))
+    )
+
+
+def read_tum(file: str | os.PathLike) -> Recording:
+    """A trajectory file of the TUM RGB-D benchmark: `t x y z qx qy qz qw`, separated
+    by blanks, comments after `#`."""
+    file = _file(file)
+    rows = np.loadtxt(file, ndmin=2)
+    if rows.shape[1] != 8:
+        raise ValueError(
+            f"{file}: a TUM trajectory has 8 columns `t x y z qx qy qz qw`, got "
+            f"{rows.shape[1]}."
+        )
+    return make_recording(file.stem, rows[:, 0], rows[:, 4:8])
+
+
+def read_euroc(file: str | os.PathLike) -> Recording:
+    """Ground truth of the EuRoC MAV data, `data.csv`: stamps in nanoseconds, position,
+    quaternion `w, x, y, z`, and further columns that are not used."""
+    file = _file(file)
+    rows = np.loadtxt(file, delimiter=",", comments="#", ndmin=2, usecols=range(8))
+    # Whole nanoseconds since 1970 do not fit into a double; read them apart.
+    stamps = np.loadtxt(
+        file, delimiter=",", comments="#", usecols=0, ndmin=1, dtype=np.int64
+    )
+    ts = (stamps - stamps.min()) * 1e-9
+    folder = file.parent.parent.parent.name if file.stem == "data" else ""
+    name = f"{folder}-{file.stem}" if folder else file.stem
+    return make_recording(name, ts, rows[:, [5, 6, 7, 4]])
+
+
+def read_vicon(
+    file: str | os.PathLike, objects: Sequence[str] | None = None
+) -> list[Recording]:
+    """One recording for each object of a vicon file of the Oxford Multimotion data.
+
+    **Arguments:**
+
+    - `file`: CSV, one row for each object and frame: seconds, nanoseconds, name,
+        translation (3), quaternion `x, y, z, w`, and the transform (16, not used), with
+        or without a line of column names. Incomplete rows are left out.
+    - `objects`: names wanted; default those that begin with `box`, or all if there are
+        none.
+    """
+    file = _file(file)
+    found: dict[str, list[list[float]]] = {}
+    with file.open(newline="", encoding="utf-8") as lines:
+        for row in csv.reader(lines):
+            try:
+                stamp = int(float(row[0])), int(float(row[1]))
+                values = [float(cell) for cell in row[6:10]]
+            except (ValueError, IndexError):
+                continue  # column names, or a frame in which the object was lost
+            if len(values) == 4:
+                found.setdefault(row[2].strip(), []).append([*stamp, *values])
+    if not found:
+        raise ValueError(
+            f"{file}: no rows `sec, nsec, object, x, y, z, qx, qy, qz, qw, ..`."
+        )
+    wanted = objects or [n for n in found if n.startswith("box")] or list(found)
+    if missing := [name for name in wanted if name not in found]:
+        raise ValueError(f"{file}: no object {missing}; there are {sorted(found)}.")
+    out = []
+    for name in sorted(wanted):
+        rows = np.asarray(found[name])
+        ts = (rows[:, 0] - rows[:, 0].min()) + 1e-9 * rows[:, 1]
+        out.append(make_recording(f"{file.stem}-{name}", ts, rows[:, 2:]))
+    return out
+
+
+def read_broad(file: str | os.PathLike, moving: bool = True) -> Recording:
+    """A trial of the BROAD benchmark as `.npz` with its fields `opt_quat` (`w, x, y,
+    z`, NaN where the cameras lost it), `sampling_rate` and `movement`.
+
+    **Arguments:**
+
+    - `file`: the trial.
+    - `moving`: leave out the phases of rest, which the file marks.
+    """
+    file = _file(file)
+    with np.load(file, allow_pickle=False) as fields:
+        if missing := {"opt_quat", "sampling_rate"} - set(fields.files):
+            raise ValueError(f"{file}: a BROAD trial has fields {sorted(missing)}.")
+        q = np.asarray(fields["opt_quat"], np.float64)
+        rate = float(fields["sampling_rate"])
+        if moving and "movement" in fields.files:
+            q = np.where(np.asarray(fields["movement"], bool)[:, None], q, np.nan)
+    return make_recording(file.stem, np.arange(len(q)) / rate, q[:, [1, 2, 3, 0]])
+
+
+def read_recordings(folder: str | os.PathLike) -> list[Recording]:
+    """All recordings of a folder, told by their form, sub-folders included.
+
+    `*vicon*.csv`: Oxford Multimotion. Other `.csv`: EuRoC. `.txt`: TUM. `.npz`: BROAD.
+    """
+    folder = pathlib.Path(folder)
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"no folder {folder}. Give the folder of your recordings: vicon CSV files "
+            "of the Oxford Multimotion data, TUM trajectories (.txt), EuRoC ground "
+            "truth (data.csv) or BROAD trials (.npz)."
+        )
+    out: list[Recording] = []
+    for file in sorted(folder.rglob("*")):
+        if file.suffix == ".csv" and "vicon" in file.name:
+            out += read_vicon(file)
+        elif file.suffix == ".csv":
+            out.append(read_euroc(file))
+        elif file.suffix == ".txt":
+            out.append(read_tum(file))
+        elif file.suffix == ".npz":
+            out.append(read_broad(file))
+    if not out:
+        raise FileNotFoundError(f"no recording (.csv, .txt, .npz) in {folder}.")
+    return out
+
+
+def resample(
+    recording: Recording, rate: float, gap: float = 0.1
+) -> list[Float[np.ndarray, "samples 3 3"]]:
+    """Rotations at equal steps, in pieces between gaps.
+
+    **Arguments:**
+
+    - `recording`: with any stamps.
+    - `rate`: samples a second; between stamps the geodesic is used.
+    - `gap`: stamps further apart than so many seconds are not bridged.
+
+    **Returns:**
+
+    One array for each piece that has two samples or more.
+    """
+    if rate <= 0 or gap <= 0:
+        raise ValueError(f"`rate` and `gap` must be positive, got {rate} and {gap}.")
+    ts, q = recording.ts, recording.quaternions
+    cuts = np.flatnonzero(np.diff(ts) > gap) + 1
+    pieces = []
+    for part in np.split(np.arange(ts.size), cuts):
+        if part.size < 2:
+            continue
+        t, values = ts[part], q[part]
+        count = int(np.floor((t[-1] - t[0]) * rate + 1e-9)) + 1
+        grid = t[0] + np.arange(count) / rate
+        k = np.clip(np.searchsorted(t, grid, side="right") - 1, 0, t.size - 2)
+        share = np.clip((grid - t[k]) / (t[k + 1] - t[k]), 0, 1)
+        if count > 1:
+            even = quaternions.slerp(values[k], values[k + 1], share)
+            pieces.append(quaternions.to_matrix(even))
+    return pieces
+
+
+def recorded_windows(
+    pieces: Iterable[Float[np.ndarray, "_ 3 3"]], points: int = 21, stride: int = 1
+) -> Float[np.ndarray, "windows points 3 3"]:
+    """Windows that lie within one piece, `stride` samples apart."""
+    out = [np.zeros((0, points, 3, 3))]
+    for piece in pieces:
+        starts = np.arange(0, len(piece) - points + 1, stride)
+        if starts.size:
+            out.append(piece[starts[:, None] + np.arange(points)])
+    return np.concatenate(out)
+
+
+def integrate_gyroscope(
+    velocities: Float[np.ndarray, "*batch times 3"], step: float
+) -> Float[np.ndarray, "*batch times 3 3"]:
+    """Orientations from body angular velocities (rad/s), the first the identity; over
+    each step the mean velocity of its ends."""
+    turns = quaternions.from_vector(
+        step * (velocities[..., 1:, :] + velocities[..., :-1, :]) / 2
+    )
+    q = np.zeros((*velocities.shape[:-1], 4))
+    q[..., 0, 3] = 1
+    for k in range(velocities.shape[-2] - 1):
+        q[..., k + 1, :] = quaternions.normalise(
+            quaternions.multiply(q[..., k, :], turns[..., k, :])
+        )
+    return quaternions.to_matrix(q)
+
+
+def _file(file: str | os.PathLike) -> pathlib.Path:
+    file = pathlib.Path(file)
+    if not file.is_file():
+        raise FileNotFoundError(f"no file {file}.")
+    return file
