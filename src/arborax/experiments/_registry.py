@@ -4,7 +4,7 @@ import importlib
 from types import ModuleType
 
 
-EXPERIMENTS = {"rough-bergomi": "rough_bergomi"}
+EXPERIMENTS = {"rough-bergomi": "rough_bergomi", "spd": "spd"}
 
 
 def experiment(name: str) -> ModuleType:

@@ -1,0 +1,125 @@
+"""The configuration of the experiment `spd`."""
+
+import dataclasses
+from typing import Any, Literal
+
+from .._presets import PRESETS, read_preset
+
+
+@dataclasses.dataclass(frozen=True)
+class Config:
+    """One run of the experiment `spd`, but for the seed.
+
+    **Fields:**
+
+    - `data`: `"simulated"`, or real covariances: `"stocks"` (skfolio) or `"emg"`
+        (geomstats), cut into windows that are whitened to start at the identity.
+    - `reading`, `paths`, `steps`, `data_seed`: of the simulated diffusion.
+    - `train`, `validation`: fractions; the rest is the test set. Paths in order, real
+        data by time with a gap.
+    - `thin`: models are driven at, and give, every so many-th point of the grid.
+    - `horizons`, `early`: indices of the full grid at which eigenvalues are compared;
+        `early` are those near the start, shown apart.
+    - `model`: a name of `MODELS`.
+    - `hidden`, `width`, `depth`, `window`: sizes of the model; `window` in thinned
+        points.
+    - `noise`: Brownian channels of the baselines. B-NRDE and log-NCDE have one for each
+        coordinate, as published.
+    - `calculus`, `interpolation`, `basepoint`: of B-NRDE. `interpolation="joined"`:
+        geodesics on the cone, lines elsewhere.
+    - `start`: `"identity"` fixes the first point there; `"learned"` as published.
+    - `head`: how baselines give a matrix: `"vech"` linear, as published, or `"log"`,
+        through the exponential.
+    - `objective`: `"fourier"` (bounded features of paths with left-point sums, see
+        `PathFeatures`), `"fourier-branched"` (with trees and brackets), `"signature"`
+        (as published) or `"branched"` (trees with brackets).
+    - `coordinates`: in which the objective sees paths: `"log"`, the lower triangle of
+        the logarithm (that is log-Euclidean, and the normal chart of the
+        affine-invariant metric at the start), or `"vech"`, entries.
+    - `signature_depth`, `branched_depth`: of the published objectives.
+    - `target`: `"all"` compares with mean features of `target_paths` training paths,
+        `"batch"` with a batch of them.
+    - `stride`: the objective looks at every so many-th thinned point.
+    - `features`, `scales`: random functions for each level, and their frequencies.
+    - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
+    - `selection`: the validation metric: W1 at the horizons, `"mean"` or `"median"`.
+    - `finetune_objective`, `finetune_iterations`: of the second stage of `bnrde-bk`.
+    """
+
+    data: Literal["simulated", "stocks", "emg"] = "simulated"
+    reading: Literal["manifold", "ambient"] = "manifold"
+    paths: int = 16384
+    steps: int = 1024
+    data_seed: int = 42
+    train: float = 0.7
+    validation: float = 0.1
+    thin: int = 4
+    horizons: tuple[int, ...] = (128, 256, 384, 512, 768, 1024)
+    early: tuple[int, ...] = (16, 32, 64)
+    model: str = "bnrde"
+    hidden: int = 32
+    width: int = 32
+    depth: int = 2
+    window: int = 8
+    noise: int = 6
+    calculus: Literal["ito", "stratonovich"] = "ito"
+    interpolation: Literal["taylor", "log-ode", "joined"] | None = None
+    basepoint: bool = False
+    start: Literal["identity", "learned"] = "identity"
+    head: Literal["vech", "log"] = "vech"
+    objective: str = "fourier"
+    coordinates: Literal["log", "vech"] = "log"
+    signature_depth: int = 3
+    branched_depth: int = 2
+    target: Literal["all", "batch"] = "all"
+    target_paths: int = 8192
+    stride: int = 8
+    features: int = 192
+    scales: tuple[float, ...] = (0.3, 1.0, 2.0)
+    optimiser: str = "adamw"
+    learning_rate: float = 4e-3
+    schedule: Literal["cosine", "constant"] = "cosine"
+    batch: int = 128
+    iterations: int = 200
+    validations: int = 8
+    selection: Literal["mean", "median"] = "mean"
+    finetune_objective: str = "fourier-branched"
+    finetune_iterations: int = 30
+
+
+def load_config(
+    experiment: str = "spd",
+    setting: str = "arborax",
+    preset: str = "quick",
+    **changes: Any,
+) -> Config:
+    """The configuration of a setting and a preset.
+
+    **Arguments:**
+
+    - `experiment`: `"spd"`.
+    - `setting`: `"arborax"` (our reading) or `"paper"` (as published).
+    - `preset`: `"smoke"`, `"quick"` or `"paper"`.
+    - `changes`: fields of `Config` to set otherwise. Real data bring sizes of their
+        own, which `changes` override.
+
+    **Returns:**
+
+    A `Config`.
+    """
+    if experiment != "spd":
+        raise ValueError(f"`experiment` must be 'spd', got {experiment!r}.")
+    real = changes.get("data", "simulated") != "simulated"
+    own = REAL[preset] if real and preset in PRESETS else {}
+    return read_preset(Config, experiment, setting, preset, {**own, **changes})
+
+
+# 64 steps a path, all of them seen by the model, eight or sixteen windows.
+_REAL = dict(
+    steps=64, thin=1, horizons=(8, 16, 32, 48, 64), early=(1, 2, 4), window=4, stride=4
+)
+REAL: dict[str, dict[str, Any]] = {
+    "smoke": {**_REAL, "window": 8, "stride": 8},
+    "quick": _REAL,
+    "paper": _REAL,
+}

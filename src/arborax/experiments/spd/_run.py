@@ -1,0 +1,179 @@
+"""One run: data, training, fine-tuning, scores, files."""
+
+import dataclasses
+import datetime
+import os
+import pathlib
+import time
+from typing import Any
+
+import jax.random as jr
+import numpy as np
+
+from ...training import fit, FitResult, save
+from .._files import machine, read_result, run_name, write_json
+from .._schedule import learning_rate
+from ._config import Config, load_config
+from ._data import load, Parts
+from ._generator import generate, Generator, make_generator, parameter_count
+from ._objectives import make_objective
+from ._scores import places, score, spectra, wasserstein
+
+
+def run(
+    experiment: str = "spd",
+    *,
+    model: str = "bnrde",
+    preset: str = "quick",
+    setting: str = "arborax",
+    seed: int = 1,
+    resume: bool = False,
+    folder: str | os.PathLike = "runs",
+    cache: str | os.PathLike | None = None,
+    progress: bool = True,
+    changes: dict[str, Any] | None = None,
+) -> dict[str, Any]:
+    """Trains one model, scores it on the test set and writes what came out.
+
+    **Arguments:**
+
+    - `experiment`: `"spd"`.
+    - `model`: a name of `MODELS`; `"bnrde-bk"` is fine-tuned with brackets.
+    - `preset`, `setting`: see `load_config`.
+    - `seed`: of weights, training noise and generated test paths. Data are the same.
+    - `resume`: continue from the checkpoints of a run that was stopped; a finished run
+        is read.
+    - `folder`: where runs go, each to `experiment/setting-preset-model-seed` there.
+    - `cache`: folder of the data cache.
+    - `progress`: show a bar.
+    - `changes`: other fields of the configuration, for instance `data="stocks"`.
+
+    **Returns:**
+
+    The content of `result.json`. Beside it are `model.abx`, `paths.npz` (generated and
+    true eigenvalues of test paths, thinned) and the checkpoints.
+    """
+    changes = changes or {}
+    config = load_config(experiment, setting, preset, **{"model": model, **changes})
+    place = (
+        pathlib.Path(folder)
+        / experiment
+        / run_name(setting, preset, model, seed, changes)
+    )
+    place.mkdir(parents=True, exist_ok=True)
+    if resume and (place / "result.json").exists():
+        return read_result(place)
+    start = time.process_time()
+    parts = load(config, cache)
+    model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
+    generator = make_generator(config, parts.train, model_key)
+    options = dict(resume=resume, progress=progress)
+    fitted = _train(
+        generator,
+        config,
+        parts,
+        config.objective,
+        config.iterations,
+        train_key,
+        place / "checkpoints",
+        options,
+    )
+    stages = [_stage(config.objective, fitted)]
+    if model == "bnrde-bk":
+        fitted = _train(
+            fitted.model,
+            config,
+            parts,
+            config.finetune_objective,
+            config.finetune_iterations,
+            tune_key,
+            place / "checkpoints-bk",
+            options,
+        )
+        stages.append(_stage(config.finetune_objective, fitted))
+    # As many generated paths as of the law, or enough to see the model and not its
+    # noise where there are few test windows.
+    count = len(parts.test) if parts.law is not None else max(2048, len(parts.test))
+    generated = generate(fitted.model, test_key, parts.ts, count)
+    result = {
+        "experiment": experiment,
+        "setting": setting,
+        "preset": preset,
+        "model": model,
+        "seed": seed,
+        "parameters": parameter_count(fitted.model),
+        "scores": score(generated, parts.test, parts.known, config),
+        "stages": stages,
+        "config": dataclasses.asdict(config),
+        "command": f"arborax run {experiment} --model {model} --preset {preset} "
+        f"--setting {setting} --seed {seed}"
+        + "".join(f" --set {name}={value}" for name, value in changes.items()),
+        "changes": changes,
+        "cpu_seconds": round(time.process_time() - start, 1),
+        "machine": machine(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+    }
+    stride = max(1, config.window // 2)
+    np.savez_compressed(
+        place / "paths.npz",
+        ts=parts.ts[::stride],
+        generated=spectra(generated[:2048, ::stride]).astype(np.float32),
+        true=spectra(parts.test[:2048, ::stride]).astype(np.float32),
+    )
+    save(place / "model.abx", fitted.model)
+    write_json(place / "result.json", result)
+    return {**result, "folder": str(place)}
+
+
+def _train(
+    generator: Generator,
+    config: Config,
+    parts: Parts,
+    objective_name: str,
+    iterations: int,
+    key: Any,
+    checkpoint: pathlib.Path,
+    options: dict[str, Any],
+) -> FitResult:
+    objective, data = make_objective(objective_name, config, parts)
+    index = np.asarray(places(config)[len(config.early) :])
+    held_out = spectra(parts.validation[:, index])
+    count = len(held_out) if parts.law is not None else max(1024, len(held_out))
+    coarse = config.stride if not (index % config.stride).any() else 1
+
+    def metric(model, validation, key):
+        paths = generate(model, key, parts.ts, count, coarse)
+        if not np.isfinite(paths).all():
+            return float("inf")
+        values = wasserstein(spectra(paths[:, index // coarse]), held_out)
+        return float(
+            np.mean(values) if config.selection == "mean" else np.median(values)
+        )
+
+    return fit(
+        generator,
+        data,
+        objective,
+        key=key,
+        optimiser=config.optimiser,
+        learning_rate=learning_rate(config.schedule, config.learning_rate, iterations),
+        steps=iterations,
+        metric=metric,
+        validate_every=max(1, iterations // config.validations),
+        checkpoint=checkpoint,
+        **options,
+    )
+
+
+def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
+    return {
+        "objective": objective,
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "best_metric": fitted.best_metric,
+        "stop": fitted.stop,
+        "message": fitted.message,
+        "seconds": dataclasses.asdict(fitted.timings),
+        "loss": [float(f"{v:.6g}") for v in fitted.history.loss],
+        "validation": fitted.history.validation,
+    }

@@ -1,0 +1,239 @@
+"""The experiment `spd`: runs at preset `smoke`, scores, objectives, coordinates."""
+
+import dataclasses
+import json
+import re
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import scipy.linalg
+
+from arborax.datasets import SPDDiffusion
+from arborax.experiments import collect, experiment
+from arborax.experiments._presets import PRESETS, SETTINGS
+from arborax.experiments.spd import (
+    load_config,
+    make_generator,
+    MODELS,
+    report,
+    run,
+    score,
+    table,
+)
+from arborax.experiments.spd._coordinates import (
+    FLOOR,
+    log_coordinates,
+    matrices,
+    triangles,
+)
+from arborax.experiments.spd._data import Parts
+from arborax.experiments.spd._generator import parameter_count
+from arborax.experiments.spd._objectives import make_objective
+from arborax.experiments.spd._scores import by_batch, cone, places, spectra, wasserstein
+
+
+LAW = SPDDiffusion(steps=64)
+
+
+@pytest.fixture(scope="module")
+def values():
+    return LAW.sample(jax.random.PRNGKey(5), 1024).values
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    """One fine-tuned run for all tests that look at one, of a model that compiles
+    fast."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(MODELS, "bnrde-bk", MODELS["gru"])
+        return run(
+            model="bnrde-bk",
+            preset="smoke",
+            folder=folder,
+            cache=folder / "cache",
+            progress=False,
+        )
+
+
+def test_presets():
+    for setting in SETTINGS:
+        for preset in PRESETS:
+            for data in ("simulated", "stocks", "emg"):
+                config = load_config("spd", setting, preset, data=data)
+                points = config.steps // config.thin
+                assert max(places(config)) <= points
+                assert points % config.window == 0 and points % config.stride == 0
+    quick = load_config()
+    assert quick.noise == 6 and quick.start == "identity"
+    assert quick.paths * (1 - quick.train - quick.validation) >= 3000
+    published = load_config(setting="paper", preset="paper")
+    assert (published.noise, published.paths, published.batch) == (1, 1028, 16)
+    assert published.window == 64 and published.basepoint
+    assert load_config(data="stocks", window=8).window == 8
+    with pytest.raises(ValueError, match="experiment"):
+        load_config("other")
+    assert experiment("spd").MODELS is MODELS
+
+
+def test_parameter_counts():
+    """As counted for the published models; window models with the fair driver."""
+    data = np.zeros((4, 1025, 6), np.float32)
+    config = load_config(setting="paper", preset="paper")
+    counts = {}
+    for name in MODELS:
+        other = dataclasses.replace(config, model=name)
+        key = jax.random.PRNGKey(0)
+        generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
+        counts[name] = parameter_count(generator)
+        fair = dataclasses.replace(other, noise=6)
+        whole = eqx.filter_eval_shape(lambda k: make_generator(fair, data, k), key)
+        channels = 7 if name in ("bnrde", "bnrde-ito", "bnrde-bk", "log-ncde") else 2
+        assert generator.model.channels == channels and whole.model.channels == 7
+    assert counts["bnrde"] == counts["bnrde-ito"] == 6384
+    shallow = dataclasses.replace(config, depth=2)
+    generator = eqx.filter_eval_shape(lambda k: make_generator(shallow, data, k), key)
+    assert parameter_count(generator) == 4272
+    # The constant start is not trained.
+    still = dataclasses.replace(shallow, start="identity")
+    generator = eqx.filter_eval_shape(lambda k: make_generator(still, data, k), key)
+    assert parameter_count(generator) == 4272 - (8 * 32 + 33 * 32 + 33 * 6)
+
+
+@pytest.mark.parametrize("name", ["bnrde", "log-ncde"])
+def test_generated_paths(name, values):
+    """They start at the identity, and knots are those of the whole path."""
+    config = load_config(preset="smoke", model=name, head="vech")
+    data = values[:4].astype(np.float64)
+    generator = make_generator(config, data, jax.random.PRNGKey(1))
+    ts = jnp.linspace(0, 1, 65)
+    key = jax.random.PRNGKey(2)
+    both = eqx.filter_jit(lambda g: [g.sample(key, ts, 3, s) for s in (1, 16)])
+    paths, knots = both(generator)
+    assert paths.shape == (3, 65, 6)
+    np.testing.assert_allclose(paths[:, 0], [[1, 0, 1, 0, 0, 1]] * 3, atol=1e-12)
+    if name == "bnrde":
+        assert spectra(np.asarray(paths)).min() > 0
+    np.testing.assert_allclose(knots, paths[:, ::16], rtol=1e-9, atol=1e-12)
+
+
+def test_log_head_stays_on_the_cone(values):
+    config = load_config(preset="smoke", model="gru", head="log")
+    generator = make_generator(config, values[:4], jax.random.PRNGKey(1))
+    last = generator.model.readout.weight
+    wild = eqx.tree_at(lambda g: g.model.readout.weight, generator, 20 * last)
+    ts = jnp.linspace(0, 1, 65, dtype=jnp.float32)
+    paths = eqx.filter_jit(lambda g, k: g.sample(k, ts, 8))(wild, jax.random.PRNGKey(0))
+    assert cone(np.asarray(paths))["points_off"] == 0
+    np.testing.assert_allclose(paths[:, 0], [[1, 0, 1, 0, 0, 1]] * 8, atol=1e-6)
+
+
+def test_log_coordinates(rng):
+    raw = rng.standard_normal((5, 3, 3))
+    spd = raw @ np.swapaxes(raw, 1, 2) + 0.05 * np.eye(3)
+    expected = [scipy.linalg.logm(x)[np.tril_indices(3)] for x in spd]
+    given = triangles(jnp.asarray(spd))
+    np.testing.assert_allclose(log_coordinates(given), expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(matrices(np.asarray(given)), (spd + spd.mT) / 2)
+    # Derivatives: at a general point, where eigenvalues repeat, and off the cone.
+    for point in (given[0], jnp.asarray([2.0, 0, 2, 0, 0, 2]), given[1] - given[2]):
+        move = jnp.asarray(rng.standard_normal(6))
+        _, slope = jax.jvp(log_coordinates, (point,), (move,))
+        steps = [log_coordinates(point + s * 1e-5 * move) for s in (1, -1)]
+        gap = np.abs(slope - (steps[0] - steps[1]) / 2e-5).max()
+        assert gap < 1e-4 * (1 + np.abs(slope).max())
+    below = log_coordinates(jnp.asarray([-1.0, 0, 1, 0, 0, 1]))
+    np.testing.assert_allclose(below[0], np.log(FLOOR) - (1 + FLOOR) / FLOOR)
+
+
+@pytest.mark.parametrize(
+    "name, setting, coordinates",
+    [
+        ("fourier", "arborax", "log"),
+        ("signature", "paper", "vech"),
+        ("branched", "paper", "vech"),
+    ],
+)
+def test_objectives_prefer_the_truth(name, setting, coordinates, values):
+    """The objective of data against data is far below that of the other reading of the
+    same equation with more noise."""
+    config = load_config(setting=setting, preset="smoke", batch=256)
+    assert config.coordinates == coordinates
+    parts = Parts(LAW.times(np.float32), values[:512], *[values[512:]] * 3, LAW)
+
+    class Fixed(eqx.Module):
+        paths: jax.Array
+
+        def sample(self, key, ts, paths, stride):
+            return self.paths[:paths, ::stride]
+
+    objective, data = make_objective(name, config, parts)
+    objective = eqx.filter_jit(objective)
+    batch = jax.tree.map(jnp.asarray, data(jax.random.PRNGKey(1), 0))
+    key = jax.random.PRNGKey(2)
+    same = float(objective(Fixed(jnp.asarray(values[512:768])), batch, key))
+    wild = SPDDiffusion(steps=64, sigma=0.6).sample(jax.random.PRNGKey(7), 256).values
+    other = float(objective(Fixed(jnp.asarray(wild)), batch, key))
+    assert np.isfinite(same) and abs(same) < other / 4
+
+
+def test_scores(values):
+    config = load_config(preset="smoke")
+    true, other, known = values[:256], values[256:512], values
+    found = score(other, true, known, config)
+    assert found["columns"] == ["t=8", "t=16", "t=32", "t=64"]
+    upper = np.asarray(found["floor_upper"])
+    assert (np.asarray(found["w1"]) < 2 * upper).all()
+    assert (np.asarray(found["identity"]) > np.asarray(found["mean_path"])).all()
+    assert (np.asarray(found["mean_path"]) > upper).all()
+    assert found["cone"]["points_off"] == 0 and found["variation"] < 0.2
+    json.dumps(found)
+    # By hand: the mean over eigenvalues of the mean gap of sorted samples.
+    a, b = (spectra(p[:, [64]]) for p in (true, other))
+    gaps = np.abs(np.sort(a[:, 0], 0) - np.sort(b[:, 0], 0)).mean()
+    np.testing.assert_allclose(wasserstein(a, b)[0], gaps, rtol=1e-9)
+    np.testing.assert_allclose(found["w1"][-1], gaps, rtol=1e-9)
+    means = [wasserstein(a[i : i + 16], b[i : i + 16]) for i in range(0, 256, 16)]
+    np.testing.assert_allclose(by_batch(a, b), np.mean(means, axis=0))
+
+
+def test_distance_from_the_cone(values):
+    broken = values[:10].copy()
+    broken[3, 7] = [1, 0, -0.25, 0, 0, 1]
+    found = cone(broken)
+    assert found["points_off"] == 1 / 650 and found["paths_off"] == 0.1
+    np.testing.assert_allclose(found["least_eigenvalue"], -0.25)
+
+
+def test_run_leaves_files_a_table_and_a_report(result, folder):
+    place = folder / "spd" / "arborax-smoke-bnrde-bk-1"
+    stored = json.loads((place / "result.json").read_text())
+    assert stored["scores"] == result["scores"]
+    assert [stage["steps"] for stage in stored["stages"]] == [3, 2]
+    assert str(folder) not in json.dumps(stored)
+    assert {p.name for p in place.iterdir()} >= {"model.abx", "paths.npz"}
+    results = collect("spd", [folder])
+    assert len(results) == 1
+    text = table(results)
+    assert "reference: mean path" in text and "B-NRDE (BK), 1 seed" in text
+    page = report(results, folder / "report.html", "spd").read_text()
+    assert page.count("data:image/png;base64,") == 3
+    assert not re.search(r'(src|href)="?(?!data:)[^"]*//', page)
+    assert table([]).startswith("no results")
+    with pytest.raises(ValueError, match="no results"):
+        report([], folder / "none.html", "spd")
+    again = run(model="bnrde-bk", preset="smoke", folder=folder, resume=True)
+    assert again["scores"] == result["scores"]
+
+
+def test_missing_package_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(ImportError, match="pip install skfolio"):
+        run(preset="smoke", folder=tmp_path, changes={"data": "stocks"})
