@@ -1,0 +1,127 @@
+"""Sequence models as forecasters of rotations."""
+
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from ..geometry import SO
+from ..paths import SampledPath
+from ._base import AbstractModel
+from ._extrapolators import AbstractExtrapolator, SavitzkyGolay
+from ._ncde import Core, solve_pieces
+from ._savitzky_golay import RotationChart
+
+
+class RotationForecaster(AbstractExtrapolator):
+    r"""A model with outputs in $SO(3)$ along an extrapolated path.
+
+    The `front` continues the observations to all times; with `relative` everything is
+    turned so that the middle observation is the identity, which makes any model commute
+    with rotations of space. The driver is time (from 0 to 1) and the rotation vector,
+    `driver="chart"`, or the nine entries, `"matrix"`.
+    """
+
+    front: AbstractExtrapolator
+    model: AbstractModel
+    driver: str = eqx.field(static=True)
+    relative: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        front: AbstractExtrapolator,
+        model: AbstractModel,
+        *,
+        driver: Literal["chart", "matrix"] = "chart",
+        relative: bool = True,
+    ):
+        """**Arguments:**
+
+        - `front`: continues the observations.
+        - `model`: with 4 channels (`"chart"`) or 10 (`"matrix"`) and outputs in SO(3).
+        - `driver`, `relative`: see above.
+        """
+        channels = {"chart": 4, "matrix": 10}
+        if driver not in channels:
+            raise ValueError(f"`driver` is 'chart' or 'matrix', got {driver!r}.")
+        if model.channels != channels[driver]:
+            raise ValueError(
+                f"driver={driver!r} has {channels[driver]} channels, time included, "
+                f"but the model was built for {model.channels}."
+            )
+        self.front, self.model = front, model
+        self.driver, self.relative = driver, relative
+
+    def __call__(self, ts, rotations, times, mask=None):
+        centre = _centre(ts, rotations, mask, self.relative)
+        path = jnp.matmul(centre.T[None], self.front(ts, rotations, times, mask))
+        if self.driver == "chart":
+            eye = jnp.eye(3, dtype=path.dtype)
+            values = jax.vmap(lambda r: SO(3).log(eye, r))(path)
+        else:
+            values = path.reshape(-1, 9)
+        clock = _clock(times, times).astype(values.dtype)
+        xs = jnp.concatenate([clock[:, None], values], axis=1)
+        out = self.model(SampledPath(times, xs, check=False))
+        return jnp.matmul(centre[None], out)
+
+
+class SavitzkyGolayNCDE(AbstractExtrapolator):
+    """The neural controlled differential equation along a Savitzky-Golay path, driven
+    by its exact derivative: [`arborax.models.SGNCDE`][] for irregular and missing
+    observations."""
+
+    front: SavitzkyGolay
+    core: Core
+    relative: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        front: SavitzkyGolay | None = None,
+        *,
+        relative: bool = True,
+        hidden: int = 16,
+        width: int = 32,
+        depth: int = 3,
+        **kwargs: Any,
+    ):
+        """**Arguments:**
+
+        - `front`: default order 3, equal weights.
+        - `relative`: as [`arborax.models.RotationForecaster`][].
+        - `hidden`, `width`, `depth` and further arguments: as
+            [`arborax.models.NCDE`][].
+        """
+        self.front = SavitzkyGolay(3) if front is None else front
+        options = dict(hidden=hidden, width=width, depth=depth)
+        self.core = Core(10, SO(3), **options, **kwargs)
+        self.relative = relative
+
+    def __call__(self, ts, rotations, times, mask=None):
+        centre = _centre(ts, rotations, mask, self.relative)
+        turned = jnp.matmul(centre.T[None], rotations)
+        # The fit runs in the clock of the driver.
+        fit = self.front.fit(_clock(ts, times), turned, mask)
+        clock = _clock(times, times)
+
+        def velocity(s, piece):
+            t, dt = piece
+            turn = fit.derivative(t + s * dt).reshape(-1)
+            return dt * jnp.concatenate([jnp.ones((1,), turn.dtype), turn])
+
+        start = fit.evaluate(clock[0]).reshape(-1)
+        x0 = jnp.concatenate([clock[:1].astype(start.dtype), start])
+        pieces = (clock[:-1], jnp.diff(clock))
+        return jnp.matmul(centre[None], solve_pieces(self.core, x0, pieces, velocity))
+
+
+def _clock(ts: Array, times: Array) -> Float[Array, " samples"]:
+    return (ts - times[0]) / (times[-1] - times[0])
+
+
+def _centre(ts, rotations, mask, relative: bool) -> Float[Array, "3 3"]:
+    if not relative:
+        return jnp.eye(3, dtype=rotations.dtype)
+    return RotationChart(ts, rotations, mask).centre
