@@ -1,13 +1,14 @@
 """Signatures and log-signatures against pysiglib, signax, iisignature and roughpy.
 
     python benchmarks/bench_signatures.py [--repeats 5] [--dtypes float32] [--quick]
+        [--continue]
 
 Needs the extra `bench`; a rival that is not installed is left out. All libraries run
 in turn in one process, so that a busy machine slows all of them; times are process CPU
 seconds (both cores add up) and a ratio is rival / arborax, larger is better for us.
 Gradients pull back one fixed random covector. Compile time and the temporary memory
 of the compiled program are reported beside. Writes `benchmarks/results/signatures.json`
-and `.md`.
+and `.md` after each cell; `--continue` keeps the cells that are there.
 """
 
 import argparse
@@ -55,20 +56,29 @@ def optional(name):
         return None
 
 
-def cpu_seconds(function) -> float:
+def cpu_seconds(function, calls: int) -> float:
     start = time.process_time()
-    jax.block_until_ready(function())
-    return time.process_time() - start
+    for _ in range(calls):
+        jax.block_until_ready(function())
+    return (time.process_time() - start) / calls
 
 
 def race(runners: dict, repeats: int) -> dict[str, float]:
-    """Median CPU seconds of each runner, called in turn."""
-    for function in runners.values():
+    """Median CPU seconds of a call of each runner, taken in turn.
+
+    In each turn a runner is called once untimed, since the one before it has emptied
+    the caches, then often enough for some 20 milliseconds.
+    """
+    calls = {}
+    for name, function in runners.items():
         jax.block_until_ready(function())
+        once = cpu_seconds(function, 1)
+        calls[name] = max(1, min(50, int(0.02 / max(once, 1e-6))))
     times = {name: [] for name in runners}
     for _ in range(repeats):
         for name, function in runners.items():
-            times[name].append(cpu_seconds(function))
+            jax.block_until_ready(function())
+            times[name].append(cpu_seconds(function, calls[name]))
     return {name: float(np.median(values)) for name, values in times.items()}
 
 
@@ -125,18 +135,18 @@ def pysiglib_runner(alg, path, log: bool, gradient: bool):
         function = getattr(pysiglib, name)
         return lambda: function(array, depth, n_jobs=-1, **options)
     leaf = torch.tensor(array, requires_grad=True)
-    # The rival lists trees only where we list forests, and a few primitives less.
-    size = max(alg.size, alg.primitive_size)
-    weights = torch.tensor(np.random.default_rng(1).normal(size=(len(array), size)))
-    weights = weights.to(leaf.dtype).contiguous()
     if "correction" in options:
         options["correction"] = torch.tensor(options["correction"])
     function = getattr(pysiglib.torch_api, name)
+    # The rival's coordinates are not as many as ours: it lists trees where we list
+    # forests, and a few primitives more or less.
+    size = function(leaf, depth, n_jobs=-1, **options).shape[1]
+    weights = torch.tensor(np.random.default_rng(1).normal(size=(len(array), size)))
+    weights = weights.to(leaf.dtype).contiguous()
 
     def run():
         leaf.grad = None
-        out = function(leaf, depth, n_jobs=-1, **options)
-        out.backward(weights[:, : out.shape[1]])
+        function(leaf, depth, n_jobs=-1, **options).backward(weights)
         return leaf.grad
 
     return run
@@ -267,11 +277,17 @@ def write(rows, settings, folder: Path):
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
 
 
+def stored_rows(folder: Path) -> list[dict]:
+    file = folder / "signatures.json"
+    return json.loads(file.read_text())["rows"] if file.exists() else []
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--quick", action="store_true", help="six cells only")
+    parser.add_argument("--continue", action="store_true", dest="go_on")
     options = parser.parse_args()
     command = f"python benchmarks/bench_signatures.py --repeats {options.repeats}"
     command += " --dtypes " + " ".join(options.dtypes)
@@ -282,10 +298,14 @@ def main():
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
         f"jax {jax.__version__}",
     }
-    rows = []
     folder = Path(__file__).parent / "results"
+    rows = stored_rows(folder) if options.go_on else []
+    done = {(*row["cell"], row["dtype"]) for row in rows}
+    settings["dtypes"] = sorted({row["dtype"] for row in rows} | {*options.dtypes})
     for dtype in options.dtypes:
         for cell in QUICK if options.quick else CELLS:
+            if (*cell, dtype) in done:
+                continue
             for row in run_cell(cell, dtype, options.repeats):
                 rows.append(row)
                 shown = {k: f"{v:.2f}x" for k, v in row["ratios"].items()}

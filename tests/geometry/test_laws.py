@@ -92,6 +92,9 @@ class TestLaws:
             bracket = g.bracket(y, u, v)
             gamma = g.christoffel(y, u, v)
             out = {"jacobi": (g.frame(y, bracket), subtract(dv, du))}
+            both = u[:, None] * v[None] + 2 * v[:, None] * w[None]
+            total = gamma + 2 * g.christoffel(y, v, w)
+            out["sum"] = (g.christoffel_sum(y, both), total)
             if g.connection == "frame":
                 out["flat"] = (gamma, jnp.zeros_like(gamma))
                 return out

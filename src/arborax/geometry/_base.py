@@ -121,6 +121,13 @@ class AbstractGeometry(eqx.Module):
         r"""Frame coordinates of $\nabla_{E_u} E_v$ for constant `u` and `v`;
         bilinear."""
 
+    def christoffel_sum(self, y: Point, m: Float[Array, "dim dim"]) -> Coordinates:
+        r"""$\sum_{ab} m_{ab} \nabla_{E_a} E_b$. A connection with constant
+        coefficients takes one product for this."""
+        eye = jnp.eye(self.dim, dtype=m.dtype)
+        rows = jax.vmap(self.christoffel, in_axes=(None, 0, 0))(y, eye, m)
+        return jnp.sum(rows, axis=0)
+
     @abc.abstractmethod
     def bracket(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:
         """Frame coordinates of the Jacobi bracket $[E_u, E_v]$ for constant `u` and

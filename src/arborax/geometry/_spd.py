@@ -1,8 +1,11 @@
 """Symmetric positive definite matrices."""
 
+import functools as ft
+
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import (
@@ -39,6 +42,26 @@ def _half_lower(s: Array) -> Array:
 
 def _commutator(a: Array, b: Array) -> Array:
     return matmul(a, b) - matmul(b, a)
+
+
+@ft.cache
+def _cholesky_christoffel(n: int) -> np.ndarray:
+    """The constant coefficients of the Levi-Civita connection in the Cholesky frame,
+    one row for each pair of frame fields."""
+
+    # In NumPy, so that the table is exact to double precision whatever JAX is set to.
+    rows, columns = np.tril_indices(n)
+    size = rows.size
+    weights = np.where(rows == columns, 0.5, np.sqrt(0.5))
+    basis = np.zeros((size, n, n))
+    basis[np.arange(size), rows, columns] += weights
+    basis[np.arange(size), columns, rows] += weights
+    lower = np.tril(basis, -1)
+    a = lower - lower.transpose(0, 2, 1)
+    products = np.einsum("aij,bjk->abik", a, basis)
+    commutators = products + products.transpose(0, 1, 3, 2)
+    table = np.einsum("abij,cij->abc", commutators / 2, basis)
+    return table.reshape(-1, size)
 
 
 class SPD(AbstractGeometry):
@@ -187,6 +210,15 @@ class SPD(AbstractGeometry):
         if self.connection == "frame":
             return jnp.zeros_like(u)
         return self._vector(self._levi_civita(y, self._matrix(u), self._matrix(v)))
+
+    def christoffel_sum(
+        self, y: Float[Array, "n n"], m: Float[Array, "dim dim"]
+    ) -> Float[Array, " dim"]:
+        if self.connection == "frame":
+            return jnp.zeros_like(m[0])
+        if self.root == "root":
+            return super().christoffel_sum(y, m)
+        return m.reshape(-1) @ jnp.asarray(_cholesky_christoffel(self.n), m.dtype)
 
     def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
         if self.root == "cholesky":

@@ -83,6 +83,10 @@ class FrameCalculus:
             return jnp.zeros_like(v)
         return self.geometry.christoffel(y, u, v)
 
+    def connect_rows(self, y, u, v) -> Float[Array, " dim"]:
+        """The sum of `connect` over rows."""
+        return self.geometry.christoffel_sum(y, small_product(u.T, v))
+
     def nabla(self, g: Callable, y, u) -> Float[Array, " dim"]:
         """Covariant derivative at `y` of the field `g`, in direction `u`."""
         value, dot = jax.jvp(g, (y,), (self.geometry.frame(y, u),))
@@ -106,9 +110,7 @@ class FrameCalculus:
         v, derivative = jax.linearize(self.fields, y)
         dots = jax.vmap(lambda u: derivative(self.geometry.frame(y, u)))(w)
         out = sum_rows(dots[index, index])
-        if self.parallel:
-            return out
-        return out + sum_rows(jax.vmap(lambda u, e: self.connect(y, u, e))(w, v))
+        return out if self.parallel else out + self.connect_rows(y, w, v)
 
     def second_order(self, x, y) -> tuple[Float[Array, " dim"], Float[Array, "_ dim"]]:
         """Coefficients of weights one and two, with one evaluation of the fields.
@@ -120,19 +122,18 @@ class FrameCalculus:
         v, derivative = jax.linearize(self.fields, y)
         block = x[1].reshape(d, d)
         if self.dim < d:
-            w, tails = self.eye(v), v.T @ block
+            w, tails = self.eye(v), small_product(v.T, block)
             dots = jax.vmap(lambda u: derivative(frame(u)))(w)
-            out = jnp.einsum("ei,eic->c", tails, dots)
-            along = tails @ v
+            out = jnp.sum(tails[:, :, None] * dots, axis=(0, 1))
         else:
-            w, index = block.T @ v, jnp.arange(d)
+            w, index = small_product(block.T, v), jnp.arange(d)
             dots = jax.vmap(lambda u: derivative(frame(u)))(w)
             out = sum_rows(dots[index, index])
-            along = v
         if not self.parallel:
-            lift = jax.vmap(lambda u, e: self.connect(y, u, e))
-            out = out + sum_rows(lift(w, along))
-        return x[0] @ v + out, v
+            # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
+            pairs = small_product(small_product(v.T, block), v)
+            out = out + self.geometry.christoffel_sum(y, pairs)
+        return jnp.sum(x[0][:, None] * v, axis=0) + out, v
 
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
@@ -285,6 +286,14 @@ class AmbientCalculus:
             channels=self.channels,
         )
         return self.geometry.coordinates(y, ambient)
+
+
+def small_product(
+    a: Float[Array, "m k"], b: Float[Array, "k n"]
+) -> Float[Array, "m n"]:
+    """A matrix product written as a sum. Under `vmap` it fuses with what is around it,
+    where many tiny matrix products would be called one by one."""
+    return jnp.sum(a[:, :, None] * b[None], axis=1)
 
 
 def sum_rows(x: PyTree[Array]) -> PyTree[Array]:
