@@ -117,7 +117,7 @@ def training(results: list[dict[str, Any]]) -> Any:
     plt = pyplot()
     figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
     for result in results:
-        done = 0
+        done, colour = 0, None
         for stage in result["stages"]:
             label = f"{result['model']}, seed {result['seed']}"
             label = label if done == 0 else None
@@ -125,10 +125,11 @@ def training(results: list[dict[str, Any]]) -> Any:
             width = max(1, loss.size // 60)
             count = loss.size // width
             smooth = loss[: count * width].reshape(count, width).mean(axis=1)
-            line = left.plot(done + width * (np.arange(count) + 0.5), smooth)[0]
+            middles = done + width * (np.arange(count) + 0.5)
+            colour = left.plot(middles, smooth, color=colour)[0].get_color()
             steps = [done + record["step"] for record in stage["validation"]]
             metric = [100 * record["metric"] for record in stage["validation"]]
-            right.plot(steps, metric, "o-", ms=3, color=line.get_color(), label=label)
+            right.plot(steps, metric, "o-", ms=3, color=colour, label=label)
             done += loss.size
     left.set(yscale="log", xlabel="step", title="size of the loss")
     right.set(xlabel="step", title="validation, KS x 100")
