@@ -40,10 +40,12 @@ class Config:
     - `target`: `"all"` compares with mean features of `target_paths` training paths,
         `"batch"` with a batch of them.
     - `stride`: the objective looks at every so many-th thinned point.
-    - `features`, `scales`: random functions for each level, and their frequencies.
+    - `features`, `scales`, `step_weight`: random functions for each level, their
+        frequencies, and the weight of those of single steps.
     - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
     - `selection`: the validation metric: W1 at the horizons, `"mean"` or `"median"`.
-    - `finetune_objective`, `finetune_iterations`: of the second stage of `bnrde-bk`.
+    - `finetune_objective`, `finetune_learning_rate`, `finetune_iterations`: of the
+        second stage of `bnrde-bk`.
     """
 
     data: Literal["simulated", "stocks", "emg"] = "simulated"
@@ -76,6 +78,7 @@ class Config:
     stride: int = 8
     features: int = 192
     scales: tuple[float, ...] = (0.3, 1.0, 2.0)
+    step_weight: float = 0.25
     optimiser: str = "adamw"
     learning_rate: float = 4e-3
     schedule: Literal["cosine", "constant"] = "cosine"
@@ -84,6 +87,7 @@ class Config:
     validations: int = 8
     selection: Literal["mean", "median"] = "mean"
     finetune_objective: str = "fourier-branched"
+    finetune_learning_rate: float = 2e-3
     finetune_iterations: int = 30
 
 

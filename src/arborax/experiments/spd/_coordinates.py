@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 
-FLOOR = 1e-3  # below this eigenvalue the logarithm is continued by its tangent
+FLOOR = 0.05  # below this eigenvalue the logarithm is continued by its tangent
 
 
 def size_of(channels: int) -> int:

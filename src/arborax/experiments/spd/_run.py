@@ -2,6 +2,7 @@
 
 import dataclasses
 import datetime
+import json
 import os
 import pathlib
 import time
@@ -38,7 +39,9 @@ def run(
     **Arguments:**
 
     - `experiment`: `"spd"`.
-    - `model`: a name of `MODELS`; `"bnrde-bk"` is fine-tuned with brackets.
+    - `model`: a name of `MODELS`; `"bnrde-bk"` is fine-tuned with brackets, from a
+        finished run of `"bnrde"` with the same configuration and seed if there is one
+        in `folder`.
     - `preset`, `setting`: see `load_config`.
     - `seed`: of weights, training noise and generated test paths. Data are the same.
     - `resume`: continue from the checkpoints of a run that was stopped; a finished run
@@ -68,15 +71,17 @@ def run(
     model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
     generator = make_generator(config, parts.train, model_key)
     options = dict(resume=resume, progress=progress)
+    plain = run_name(setting, preset, "bnrde", seed, changes)
+    shared = _first_stage(place.with_name(plain), config)
+    spent = read_result(shared)["cpu_seconds"] if shared else 0.0
     fitted = _train(
         generator,
         config,
         parts,
-        config.objective,
-        config.iterations,
+        (config.objective, config.learning_rate, config.iterations),
         train_key,
-        place / "checkpoints",
-        options,
+        (shared or place) / "checkpoints",
+        {**options, "resume": True} if shared else options,
     )
     stages = [_stage(config.objective, fitted)]
     if model == "bnrde-bk":
@@ -84,8 +89,11 @@ def run(
             fitted.model,
             config,
             parts,
-            config.finetune_objective,
-            config.finetune_iterations,
+            (
+                config.finetune_objective,
+                config.finetune_learning_rate,
+                config.finetune_iterations,
+            ),
             tune_key,
             place / "checkpoints-bk",
             options,
@@ -109,7 +117,7 @@ def run(
         f"--setting {setting} --seed {seed}"
         + "".join(f" --set {name}={value}" for name, value in changes.items()),
         "changes": changes,
-        "cpu_seconds": round(time.process_time() - start, 1),
+        "cpu_seconds": round(spent + time.process_time() - start, 1),
         "machine": machine(),
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
@@ -125,17 +133,31 @@ def run(
     return {**result, "folder": str(place)}
 
 
+def _first_stage(place: pathlib.Path, config: Config) -> pathlib.Path | None:
+    """The folder of a finished run of `bnrde`, if it is the first stage of this one."""
+    if config.model != "bnrde-bk" or not (place / "result.json").exists():
+        return None
+    wanted = json.loads(json.dumps({**dataclasses.asdict(config), "model": "bnrde"}))
+    stored = read_result(place)["config"]
+    same = all(
+        wanted[name] == stored.get(name)
+        for name in wanted
+        if not name.startswith("finetune")
+    )
+    return place if same and (place / "checkpoints").exists() else None
+
+
 def _train(
     generator: Generator,
     config: Config,
     parts: Parts,
-    objective_name: str,
-    iterations: int,
+    stage: tuple[str, float, int],
     key: Any,
     checkpoint: pathlib.Path,
     options: dict[str, Any],
 ) -> FitResult:
-    objective, data = make_objective(objective_name, config, parts)
+    name, peak, iterations = stage
+    objective, data = make_objective(name, config, parts)
     index = np.asarray(places(config)[len(config.early) :])
     held_out = spectra(parts.validation[:, index])
     count = len(held_out) if parts.law is not None else max(1024, len(held_out))
@@ -156,7 +178,7 @@ def _train(
         objective,
         key=key,
         optimiser=config.optimiser,
-        learning_rate=learning_rate(config.schedule, config.learning_rate, iterations),
+        learning_rate=learning_rate(config.schedule, peak, iterations),
         steps=iterations,
         metric=metric,
         validate_every=max(1, iterations // config.validations),
