@@ -1,0 +1,203 @@
+"""The models of the table, and what continues their observations."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from ... import models
+from ...algebra import Shuffle
+from ...geometry import SO
+from ...models import AbstractExtrapolator
+from ._config import Config
+
+
+EXTRAPOLATORS: dict[str, Callable[..., AbstractExtrapolator]] = {
+    "hold": lambda config, key: models.Hold(),
+    "constant-velocity": lambda config, key: models.ConstantVelocity(),
+    "linear": lambda config, key: models.Linear(),
+    "hermite": lambda config, key: models.Hermite(relative=config.relative),
+    "sg": lambda config, key: models.SavitzkyGolay(
+        2, knots=config.observed, dtype=np.float32, key=key
+    ),
+    "sg1": lambda config, key: models.SavitzkyGolay(1),
+    "sg2": lambda config, key: models.SavitzkyGolay(2),
+    "sg3": lambda config, key: models.SavitzkyGolay(3),
+    "mlp": lambda config, key: models.MLPExtrapolator(
+        config.observed, dtype=np.float32, key=key
+    ),
+}
+
+REFERENCES: dict[str, AbstractExtrapolator] = {
+    "hold": models.Hold(),
+    "constant velocity": models.ConstantVelocity(),
+    "linear": models.Linear(),
+    "Hermite (absolute chart)": models.Hermite(relative=False),
+    "Savitzky-Golay 1": models.SavitzkyGolay(1),
+    "Savitzky-Golay 2": models.SavitzkyGolay(2),
+    "Savitzky-Golay 3": models.SavitzkyGolay(3),
+}
+
+FLOAT = np.dtype(np.float32)
+
+
+def _front(config: Config, default: str, key: PRNGKeyArray) -> AbstractExtrapolator:
+    name = default if config.extrapolator == "default" else config.extrapolator
+    if name not in EXTRAPOLATORS:
+        raise ValueError(
+            f"`extrapolator` must be 'default' or one of {list(EXTRAPOLATORS)}, got "
+            f"{name!r}."
+        )
+    return EXTRAPOLATORS[name](config, key)
+
+
+def _sequence(default: str, build: Callable) -> Callable:
+    """A sequence model behind a front."""
+
+    def make(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+        first, second = jr.split(key)
+        channels = 4 if config.driver == "chart" else 10
+        return models.RotationForecaster(
+            _front(config, default, first),
+            build(config, channels, second),
+            driver=config.driver,
+            relative=config.relative,
+        )
+
+    return make
+
+
+def _mnode(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+    model = models.MNODE(
+        width=config.width,
+        depth=config.depth,
+        substeps=config.substeps,
+        dtype=FLOAT,
+        key=key,
+    )
+    # The model sees one orientation; relative to a later one it would see velocity.
+    return models.RotationForecaster(
+        _front(config, "hold", key), model, driver="matrix", relative=False
+    )
+
+
+def _sg_ncde(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+    first, second = jr.split(key)
+    front = _front(config, "sg3", first)
+    options = dict(_sizes(config), key=second)
+    if isinstance(front, models.SavitzkyGolay):
+        return models.SavitzkyGolayNCDE(front, relative=config.relative, **options)
+    model = models.NCDE(10, SO(3), **options)
+    return models.RotationForecaster(
+        front, model, driver="matrix", relative=config.relative
+    )
+
+
+def _sizes(config: Config) -> dict[str, Any]:
+    return dict(
+        hidden=config.hidden, width=config.width, depth=config.depth, dtype=FLOAT
+    )
+
+
+def _bnrde(window: int | None) -> Callable:
+    """On SO(3), driven by the bank of extrapolators or by the one asked for."""
+
+    def make(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+        first, second = jr.split(key)
+        drivers = None
+        if config.extrapolator != "default":
+            drivers = [_front(config, "", first)]
+        return models.RotationBNRDE(
+            drivers,
+            window=window or config.window,
+            width=config.width,
+            dtype=FLOAT,
+            key=second,
+        )
+
+    return make
+
+
+def _mixture(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+    drivers = None
+    if config.extrapolator != "default":
+        drivers = [_front(config, "", key)]
+    return models.RotationMixture(drivers, width=config.width, dtype=FLOAT, key=key)
+
+
+MODELS: dict[str, Callable[[Config, PRNGKeyArray], AbstractExtrapolator]] = {
+    "bnrde": _bnrde(None),
+    "bnrde-4": _bnrde(4),
+    "mixture": _mixture,
+    "bnrde-euclidean": _sequence(
+        "mlp",
+        lambda config, channels, key: models.BNRDE(
+            Shuffle(channels, 2), SO(3), window=4, **_sizes(config), key=key
+        ),
+    ),
+    "sg-ncde": _sg_ncde,
+    "stacked-xlstm": _sequence(
+        "hermite",
+        lambda config, channels, key: models.StackedXLSTM(
+            channels, SO(3), dtype=FLOAT, key=key
+        ),
+    ),
+    "nrde": _sequence(
+        "hermite",
+        lambda config, channels, key: models.NRDE(
+            channels, SO(3), window=config.window, **_sizes(config), key=key
+        ),
+    ),
+    "xlstm": _sequence(
+        "hermite",
+        lambda config, channels, key: models.XLSTM(
+            channels, SO(3), dtype=FLOAT, key=key
+        ),
+    ),
+    "gru": _sequence(
+        "hermite",
+        lambda config, channels, key: models.GRU(
+            channels,
+            SO(3),
+            hidden=config.hidden,
+            width=config.width,
+            dtype=FLOAT,
+            key=key,
+        ),
+    ),
+    "ncde": _sequence(
+        "hermite",
+        lambda config, channels, key: models.NCDEpp(
+            channels, SO(3), **_sizes(config), key=key
+        ),
+    ),
+    "mnode": _mnode,
+}
+
+
+def make_model(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+    """The model of a configuration with fresh weights, in single precision."""
+    if config.model not in MODELS:
+        raise ValueError(
+            f"`model` must be one of {list(MODELS)}, got {config.model!r}."
+        )
+    return MODELS[config.model](config, key)
+
+
+def parameter_count(model: AbstractExtrapolator) -> int:
+    """Numbers that are trained."""
+    leaves = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
+    return sum(leaf.size for leaf in leaves)
+
+
+def forecast(model: AbstractExtrapolator, arrays: Sequence[Any], points: int) -> Any:
+    """Rotations `(windows, points, 3, 3)` at times 0, 1, .. of a batch of windows, from
+    times, rotations and mask of their observations."""
+    ts, rotations, mask = arrays
+    times = jnp.arange(points, dtype=rotations.dtype)
+    return jax.vmap(lambda a, b, c: model(a, b, times, c))(ts, rotations, mask)

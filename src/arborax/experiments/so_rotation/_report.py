@@ -1,0 +1,100 @@
+"""The report: one HTML page that needs nothing else."""
+
+import html
+import os
+import pathlib
+from typing import Any
+
+from .._layout import embedded, html_table, pyplot, write_page
+from ._table import (
+    by_setting,
+    column_parts,
+    columns,
+    FIGURES,
+    label_of,
+    means,
+    PUBLISHED_COLUMNS,
+    published_rows,
+    rows,
+    run_rows,
+    RUNS,
+)
+
+
+INTRODUCTION = """<p>Orientations: 12 observed points, 9 forecast. RGE is the angle
+between forecast and truth in degrees. References are not learned and see the same
+observations. Models are trained on simulated rotation only; recordings are forecast
+without further training.</p>"""
+
+
+def report(
+    results: list[dict[str, Any]], file: str | os.PathLike, experiment: str
+) -> pathlib.Path:
+    """Writes the report of some results.
+
+    **Arguments:**
+
+    - `results`: from [`arborax.experiments.collect`][].
+    - `file`: the page to write.
+    - `experiment`: its name.
+
+    **Returns:**
+
+    The path of the page.
+    """
+    if not results:
+        raise ValueError("no results to report; make one with `arborax run`.")
+    body = [f"<h1>{html.escape(experiment)}</h1>", INTRODUCTION]
+    for (setting, preset), group in by_setting(results).items():
+        body.append(f"<h2>Setting {setting}, preset {preset}</h2>")
+        for figure, title in FIGURES.items():
+            for source, names in column_parts(columns(group)).items():
+                short = [name.partition(", ")[2] for name in names]
+                body.append(f"<h3>{html.escape(source)}: {title}</h3>")
+                body.append(html_table(["", *short], rows(group, figure, names)))
+        body.append("<h3>As published: twice the mean, all points</h3>")
+        body.append(html_table(["", *PUBLISHED_COLUMNS, "ours"], published_rows(group)))
+        body.append("<h3>Runs</h3>" + html_table(["", *RUNS], run_rows(group)))
+        body.append(embedded(_bars(group), "forecast errors"))
+        body.append(embedded(_training(group), "training"))
+        for result in group:
+            command = html.escape(result["command"])
+            body.append(f"<p><code>{command}</code>, {result['date']}</p>")
+    return write_page(experiment, body, file)
+
+
+def _bars(results: list[dict[str, Any]]) -> Any:
+    """Forecast errors in units of the best reference of each column."""
+    plt = pyplot()
+    names = columns(results)
+    figure, axes = plt.subplots(figsize=(9, 4))
+    best = {}
+    for result in results:
+        for scores in result["references"].values():
+            for name, value in means(scores, "forecast").items():
+                best[name] = min(value, best.get(name, value))
+    for result in results:
+        found = means(result["scores"], "forecast")
+        ratios = [found[n] / best[n] if n in found else float("nan") for n in names]
+        label = f"{label_of(result)}, {result['seed']}"
+        axes.plot(range(len(names)), ratios, "o", label=label, alpha=0.7)
+    axes.axhline(1, color="grey", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=7)
+    axes.set_ylabel("error / best reference")
+    axes.legend(fontsize=6, ncols=2)
+    return figure
+
+
+def _training(results: list[dict[str, Any]]) -> Any:
+    plt = pyplot()
+    figure, axes = plt.subplots(figsize=(7, 3.5))
+    for result in results:
+        records = result["training"]["validation"]
+        steps, values = zip(*((r["step"], r["metric"]) for r in records))
+        axes.plot(steps, values, label=f"{label_of(result)}, {result['seed']}")
+    axes.set_xlabel("step")
+    axes.set_ylabel("validation")
+    axes.set_yscale("log")
+    axes.legend(fontsize=6, ncols=2)
+    return figure

@@ -1,0 +1,118 @@
+"""Scores of forecasters, and those of the references, which are kept."""
+
+import dataclasses
+import hashlib
+import json
+import os
+import pathlib
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Float
+
+from ...datasets import cache_folder, Observed
+from ...models import AbstractExtrapolator
+from ...training import metrics
+from .._files import write_json
+from ._config import Config
+from ._models import forecast, REFERENCES
+
+
+_VERSION = 1  # of the references: raise it when their numbers change
+
+
+@eqx.filter_jit
+def _forecast(model, arrays, points):
+    return forecast(model, arrays, points)
+
+
+@eqx.filter_jit
+def _references(arrays, points):
+    return {name: forecast(model, arrays, points) for name, model in REFERENCES.items()}
+
+
+def forecasts(function: Any, seen: Observed, block: int = 512) -> Any:
+    """`function((ts, rotations, mask))` in blocks of one size, the last one padded."""
+    count = len(seen.truth)
+    parts = []
+    for start in range(0, count, block):
+        rows = np.minimum(np.arange(start, start + block), count - 1)
+        arrays = [jnp.asarray(a[rows]) for a in (seen.ts, seen.rotations, seen.mask)]
+        parts.append(function(arrays))
+    if isinstance(parts[0], dict):
+        return {
+            k: np.concatenate([np.asarray(p[k]) for p in parts])[:count]
+            for k in parts[0]
+        }
+    return np.concatenate([np.asarray(p) for p in parts])[:count]
+
+
+def errors(predicted: np.ndarray, truth: np.ndarray, observed: int) -> dict[str, float]:
+    """Mean geodesic errors in degrees and Frobenius distance.
+
+    `all`: over all points; `forecast`: over those after the observed ones; `doubled`:
+    twice `all`, the published figure (and `doubled_frobenius` likewise);
+    `frobenius`: over all points. Infinite if a forecast is not finite.
+    """
+    if not np.isfinite(predicted).all():
+        names = ("all", "forecast", "doubled", "frobenius", "doubled_frobenius")
+        return dict.fromkeys(names, float("inf"))
+    angles = np.asarray(metrics.rotation_error(predicted, truth))
+    distance = float(np.asarray(metrics.frobenius(predicted, truth)).mean())
+    return {
+        "all": float(np.mean(angles)),
+        "forecast": float(np.mean(angles[:, observed:])),
+        "doubled": 2 * float(np.mean(angles)),
+        "frobenius": distance,
+        "doubled_frobenius": 2 * distance,
+    }
+
+
+def score(
+    model: AbstractExtrapolator, sets: dict[str, Observed], config: Config
+) -> dict[str, dict[str, float]]:
+    """Errors of a model on each test set."""
+    return {
+        name: errors(predict(model, seen, config), seen.truth, config.observed)
+        for name, seen in sets.items()
+    }
+
+
+def predict(
+    model: AbstractExtrapolator, seen: Observed, config: Config
+) -> Float[np.ndarray, "windows points 3 3"]:
+    """Forecasts of a model; compiled once for all sets."""
+    return forecasts(lambda arrays: _forecast(model, arrays, config.points), seen)
+
+
+def reference_scores(
+    sets: dict[str, Observed],
+    config: Config,
+    cache: str | os.PathLike | None = None,
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Errors of the references on each test set, by reference and set.
+
+    They depend on the test sets alone and are kept in the cache folder.
+    """
+    folder = cache_folder() if cache is None else pathlib.Path(cache)
+    digest = hashlib.sha256(f"{_VERSION} {list(REFERENCES)}".encode())
+    for name, seen in sets.items():
+        digest.update(f"{name} {config.observed}".encode())
+        for field in dataclasses.fields(seen):
+            digest.update(np.ascontiguousarray(getattr(seen, field.name)).tobytes())
+    file = folder / f"rotation-references-{digest.hexdigest()[:16]}.json"
+    if file.exists():
+        try:
+            return json.loads(file.read_text(encoding="utf-8"))
+        except json.JSONDecodeError:
+            pass  # damaged: compute it again
+    out: dict[str, Any] = {name: {} for name in REFERENCES}
+    for name, seen in sets.items():
+        found = forecasts(lambda a: _references(a, config.points), seen)
+        for reference, predicted in found.items():
+            out[reference][name] = errors(predicted, seen.truth, config.observed)
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(file, out)
+    return out

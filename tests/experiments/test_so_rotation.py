@@ -1,0 +1,191 @@
+"""Runs at preset `smoke` on simulated and recorded orientations."""
+
+import dataclasses
+import itertools as it
+import json
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from arborax.experiments import collect
+from arborax.experiments._entry import main
+from arborax.experiments.so_rotation import (
+    load_config,
+    make_model,
+    MODELS,
+    report,
+    run,
+    table,
+)
+from arborax.experiments.so_rotation._data import (
+    error_scale,
+    make_task,
+    test_sets as sets,
+)
+from arborax.experiments.so_rotation._models import EXTRAPOLATORS, parameter_count
+from arborax.experiments.so_rotation._run import relative_error
+from arborax.experiments.so_rotation._scores import errors
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Two recordings: a steady turn, and the same with a gap."""
+    place = tmp_path_factory.mktemp("so-rotation")
+    data = place / "data"
+    data.mkdir()
+    ts = np.arange(600) / 100
+    half = ts / 2
+    axis = np.array([0.6, 0.0, 0.8])
+    q = np.column_stack([np.sin(half)[:, None] * axis, np.cos(half)])
+    rows = np.column_stack([ts, np.zeros((600, 3)), q])
+    np.savetxt(data / "tum_turn.txt", rows)
+    np.savez(
+        data / "broad_turn.npz",
+        opt_quat=np.where((np.arange(600) < 320)[:, None], q[:, [3, 0, 1, 2]], np.nan),
+        sampling_rate=100.0,
+        movement=np.ones(600, bool),
+    )
+    return place
+
+
+@pytest.fixture(scope="module")
+def result(folder):
+    return run(
+        model="gru",
+        preset="smoke",
+        folder=folder / "runs",
+        cache=folder / "cache",
+        progress=False,
+        changes={"folder": str(folder / "data"), "extrapolator": "sg2"},
+    )
+
+
+def test_result(result, folder):
+    names = list(result["scores"])
+    assert names[:4] == [
+        "free, noise 0",
+        "free, noise 0, gaps",
+        "free, noise 0.02",
+        "free, noise 0.02, gaps",
+    ]
+    assert set(names[4:]) == {
+        f"{name}_turn, {rate} Hz, noise 0"
+        for name in ("tum", "broad")
+        for rate in (10, 40)
+    }
+    scores = result["scores"]["free, noise 0"]
+    assert scores["doubled"] == 2 * scores["all"]
+    assert scores["forecast"] > scores["all"] / 2
+    # References continue a steady turn exactly, whatever the file.
+    for name in names[4:]:
+        for reference in ("constant velocity", "Savitzky-Golay 2"):
+            assert result["references"][reference][name]["forecast"] < 0.2
+        assert result["references"]["hold"][name]["forecast"] > 5
+    (place,) = (folder / "runs" / "so-rotation").iterdir()
+    text = (place / "result.json").read_text()
+    assert place.name == "arborax-smoke-gru-extrapolator=sg2-1"
+    assert str(folder) not in text
+    assert "folder=FOLDER" in json.loads(text)["command"]
+
+
+def test_references_are_kept(result, folder):
+    (file,) = (folder / "cache").iterdir()
+    assert json.loads(file.read_text()) == result["references"]
+
+
+def test_table_and_report(result, folder):
+    found = collect("so-rotation", [folder / "runs"])
+    text = table(found)
+    for words in ("reference: hold", "GRU (sg2)", "2.461"):
+        assert words in text
+    assert "BROAD" in text and "TUM" in text
+    page = report(found, folder / "report.html", "so-rotation").read_text()
+    assert page.count("data:image/png;base64,") == 2
+    assert table([]).startswith("no results")
+
+
+def test_command_line(capsys):
+    main(["models", "so-rotation"])
+    assert capsys.readouterr().out.split() == list(MODELS)
+    main(["config", "so-rotation", "--preset", "paper", "--setting", "paper"])
+    assert "kinematics = 'mixed'" in capsys.readouterr().out
+
+
+def test_every_model_runs_with_its_front():
+    """Shapes only: nothing is compiled."""
+    config = load_config(preset="smoke")
+    times = jnp.arange(21, dtype=jnp.float32)
+    seen = (
+        jnp.arange(12, dtype=jnp.float32),
+        jnp.broadcast_to(jnp.eye(3, dtype=jnp.float32), (12, 3, 3)),
+        times,
+        jnp.ones(12, bool),
+    )
+    key = jax.random.PRNGKey(0)
+    for name in set(MODELS) - {"xlstm", "bnrde-4"}:  # as stacked-xlstm and bnrde
+        model = make_model(dataclasses.replace(config, model=name), key)
+        out = eqx.filter_eval_shape(model, *seen)
+        assert out.shape == (21, 3, 3) and out.dtype == jnp.float32, name
+        assert parameter_count(model) > 50
+    for front, name in zip(EXTRAPOLATORS, it.cycle(("gru", "sg-ncde", "mixture"))):
+        other = dataclasses.replace(config, model=name, extrapolator=front)
+        out = eqx.filter_eval_shape(make_model(other, key), *seen)
+        assert out.shape == (21, 3, 3)
+
+
+def test_data_and_objective():
+    config = load_config(preset="smoke", train_noise=0.0, train_drop=0.0)
+    task = make_task(config)
+    assert len(task.train) == 2 and task.validation.mask.all()
+    first = task.batch(config, jax.random.PRNGKey(1), 3)
+    again = task.batch(config, jax.random.PRNGKey(1), 3)
+    other = task.batch(config, jax.random.PRNGKey(1), 4)
+    np.testing.assert_array_equal(first[1], again[1])
+    assert np.abs(first[1] - other[1]).max() > 0.1
+    assert first[1].dtype == np.float32 and first[1].shape == (8, 12, 3, 3)
+    # A perfect forecast costs nothing, holding about what the scale says or more.
+    *_, truth, scale = first
+    assert float(relative_error(truth, truth, scale, 12)) == 0
+    held = truth.copy()
+    held[:, 12:] = truth[:, 11:12]
+    assert float(relative_error(held, truth, scale, 12)) > 0.5
+    steady = np.stack([np.eye(3, dtype=np.float32)] * 21)[None]
+    np.testing.assert_allclose(error_scale(steady, 12), 0, atol=1e-3)
+
+
+def test_errors():
+    turn = np.array([[0.0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    truth = np.broadcast_to(np.eye(3), (2, 21, 3, 3))
+    predicted = truth.copy()
+    predicted[:, 12:] = turn
+    found = errors(predicted, truth, 12)
+    assert found["forecast"] == pytest.approx(90)
+    assert found["all"] == pytest.approx(90 * 9 / 21)
+    assert found["frobenius"] == pytest.approx(2 * 9 / 21)
+    predicted[0, 0, 0, 0] = np.nan
+    assert errors(predicted, truth, 12)["all"] == float("inf")
+
+
+def test_motions_and_bad_configurations(tmp_path):
+    rng = np.random.default_rng(0)
+    head = "@timeStamps false\n@classLabel true walk rest\n@data\n"
+    lines = [
+        ":".join([*(",".join(f"{v:.4f}" for v in rng.standard_normal(30)),) * 6, label])
+        for label in ("walk", "rest")
+    ]
+    for part in ("TRAIN", "TEST"):
+        (tmp_path / f"BasicMotions_{part}.ts").write_text(head + "\n".join(lines))
+    config = load_config(preset="smoke", motions=str(tmp_path), stride=5)
+    names = [name for name in sets(config) if name.startswith("Basic")]
+    assert names == [f"BasicMotions {c}, 10 Hz, noise 0" for c in ("walk", "rest")]
+    with pytest.raises(FileNotFoundError, match="recordings"):
+        run(preset="smoke", folder=tmp_path, changes={"folder": str(tmp_path / "no")})
+    with pytest.raises(ValueError, match="observed"):
+        load_config(observed=21)
+    with pytest.raises(ValueError, match="extrapolator"):
+        make_model(load_config(extrapolator="x"), jax.random.PRNGKey(0))
+    with pytest.raises(ValueError, match="model"):
+        make_model(load_config(model="x"), jax.random.PRNGKey(0))
