@@ -4,7 +4,12 @@ import importlib
 from types import ModuleType
 
 
-EXPERIMENTS = {"rough-bergomi": "rough_bergomi", "spd": "spd"}
+EXPERIMENTS = {
+    "rough-bergomi": "rough_bergomi",
+    "so-rotation": "so_rotation",
+    "recovery": "recovery",
+    "spd": "spd",
+}
 
 
 def experiment(name: str) -> ModuleType:
