@@ -171,7 +171,7 @@ def test_objectives_prefer_the_truth(name, setting, coordinates, values):
     class Fixed(eqx.Module):
         paths: jax.Array
 
-        def sample(self, key, ts, paths, stride):
+        def sample(self, key, ts, paths, stride, mirrored):
             return self.paths[:paths, ::stride]
 
     objective, data = make_objective(name, config, parts)

@@ -42,6 +42,8 @@ class Config:
     - `stride`: the objective looks at every so many-th thinned point.
     - `features`, `scales`, `step_weight`: random functions for each level, their
         frequencies, and the weight of those of single steps.
+    - `mirrored`: train with pairs of drivers `W`, `-W`, which halves the noise of mean
+        features; `batch` counts both.
     - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
     - `selection`: the validation metric: W1 at the horizons, `"mean"` or `"median"`.
     - `finetune_objective`, `finetune_learning_rate`, `finetune_iterations`: of the
@@ -79,6 +81,7 @@ class Config:
     features: int = 192
     scales: tuple[float, ...] = (0.3, 1.0, 2.0)
     step_weight: float = 0.25
+    mirrored: bool = True
     optimiser: str = "adamw"
     learning_rate: float = 4e-3
     schedule: Literal["cosine", "constant"] = "cosine"

@@ -31,16 +31,15 @@ class Generator(eqx.Module):
         ts: Float[Array, " times"],
         paths: int,
         stride: int = 1,
+        mirrored: bool = False,
     ) -> Float[Array, "paths some k"]:
         """Generated paths at every `stride`-th time.
 
         Models that go by windows compute only the knots where the stride allows it.
+        `mirrored`: the second half of the paths has the noise of the first, negated.
         """
         model = self._fixed()
-        ito = model.calculus == "ito"
-        driver = models.brownian_driver(
-            key, ts, model.channels - 1, (paths,), brackets=ito
-        )
+        driver = _driver(model, key, ts, paths, mirrored)
         window = getattr(model, "window", 0)
         if window and not getattr(model, "basepoint") and stride % window == 0:
             out = jax.vmap(lambda xs: _knots(model, driver, xs))(driver.xs)
@@ -69,6 +68,20 @@ class Generator(eqx.Module):
             return out
         base = jnp.asarray(identity_triangle(out.shape[-1]), out.dtype)
         return out - out[:, :1] + base[None, None]
+
+
+def _driver(
+    model: Any, key: PRNGKeyArray, ts: Array, paths: int, mirrored: bool
+) -> SampledPath:
+    count = paths // 2 if mirrored else paths
+    driver = models.brownian_driver(
+        key, ts, model.channels - 1, (count,), brackets=model.calculus == "ito"
+    )
+    if not mirrored:
+        return driver
+    sign = jnp.ones((model.channels,), driver.xs.dtype).at[1:].set(-1)
+    xs = jnp.concatenate([driver.xs, driver.xs * sign[None, None]])
+    return SampledPath(driver.ts, xs, brackets=driver.brackets, check=False)
 
 
 def _knots(model: Any, driver: SampledPath, xs: Array) -> Array:

@@ -93,10 +93,12 @@ def make_objective(
 
     def distance(generator, key, target, part):
         """From a batch of data, or from a summary of all of them."""
-        paths = generator.sample(key, ts, config.batch, stride)
+        paths = generator.sample(key, ts, config.batch, stride, config.mirrored)
         paths = in_coordinates(paths, config)
         if isinstance(kernel, PathFeatures):
             features = kernel(paths, generated_brackets)
+            if config.mirrored:  # pairs are independent of each other
+                features = jnp.mean(features.reshape(2, -1, features.shape[1]), axis=0)
             target = target if target.ndim == 1 else kernel.mean(target, part)
             return squared_distance(features, target)
         return mmd(
