@@ -47,8 +47,8 @@ class DriverBank(eqx.Module):
 
     @property
     def prior(self) -> tuple[float, ...]:
-        """Gains to begin with: the first polynomial alone."""
-        return (0.0, 1.0, *[0.0] * (len(self.orders) - 1))
+        """Logits of the gains to begin with: mostly the first polynomial."""
+        return (0.0, 2.0, *[0.0] * (len(self.orders) - 1))
 
     def __call__(self, ts, rotations, times, mask=None) -> Float[Array, "paths _ 3 3"]:
         chart = RotationChart(ts, rotations, mask)
@@ -81,9 +81,8 @@ class Drivers(eqx.Module):
 
     @property
     def prior(self) -> tuple[float, ...]:
-        """Gains to begin with: all equal."""
-        count = len(self.extrapolators)
-        return (1 / count,) * count
+        """Logits of the gains to begin with: all equal, and above holding."""
+        return (2.0,) * len(self.extrapolators)
 
     def __call__(self, ts, rotations, times, mask=None) -> Float[Array, "paths _ 3 3"]:
         return jnp.stack([e(ts, rotations, times, mask) for e in self.extrapolators])
@@ -107,6 +106,7 @@ class Gains(eqx.Module):
 
     Channel 0 is time and moves the clock. Channels `3 p + 1 .. 3 p + 3` turn the state
     about its own axes, times a gain `p` that depends on the clock and on the context.
+    Gains are positive and sum to one together with that of staying where one is.
     """
 
     mlp: MLP
@@ -114,7 +114,8 @@ class Gains(eqx.Module):
     context: Float[Array, " statistics"]
 
     def gains(self, clock: Float[Array, " 1"]) -> Float[Array, " drivers"]:
-        return self.prior + self.mlp(jnp.concatenate([self.context, 2 * clock - 1]))
+        entries = jnp.concatenate([self.context, 2 * clock - 1])
+        return _shares(self.prior + self.mlp(entries))
 
     def __call__(self, y) -> Float[Array, "channels 4"]:
         _, clock = y
@@ -200,10 +201,10 @@ class RotationBNRDE(AbstractExtrapolator):
     $$dZ = Z \sum_p g_p(t, c)\, \widehat{dX^p}, \qquad R = B Z .$$
 
     The gains $g_p$ are a perceptron of time and of statistics $c$ of the observations
-    ([`arborax.models.rotation_statistics`][]); $Z_0$ is a mean of the $Z^p_0$ with
-    weights learned in the same way. All gains zero hold the last observation, a single
-    gain of one gives back that driver up to the error of the solver, and everything in
-    between is learned. The control is summed up by its log-signature of depth 2 over
+    ([`arborax.models.rotation_statistics`][]), positive and of sum at most one; $Z_0$
+    is a mean of the $Z^p_0$ with weights learned in the same way. All gains zero hold
+    the last observation, a single gain of one gives back that driver up to the error of
+    the solver, and what lies between is learned. The control is summed up by its log-signature of depth 2 over
     windows of `window` samples and solved by CF-EES(2,5), one step a window, so 21
     points at `window=10` take two steps; brackets are those of $SO(3)$. A rotation of
     space turns the output with it, and so does one of the body.
@@ -275,7 +276,7 @@ class RotationBNRDE(AbstractExtrapolator):
         path = SampledPath(
             times, jnp.concatenate([clock[:, None], values], axis=1), check=False
         )
-        weights = self.prior + self.start_mlp(context)
+        weights = _shares(self.prior + self.start_mlp(context))
         start = SO(3).exp(eye, weights @ starts)
         flow = _Flow(self, Shuffle(path.dim, 2), context, start)
         return jnp.einsum("kij,kjl->kil", held, flow(path))
@@ -319,6 +320,12 @@ class RotationMixture(AbstractExtrapolator):
         total = jnp.einsum("kp,kpi->ki", gains, vectors)
         turns = jax.vmap(lambda u: SO(3).exp(eye, u))(total)
         return jnp.einsum("kij,kjl->kil", held, turns)
+
+
+def _shares(logits: Float[Array, " drivers"]) -> Float[Array, " drivers"]:
+    """Softmax with one further logit, zero, that is left out."""
+    all_of_them = jnp.pad(logits, (1, 0))
+    return jax.nn.softmax(all_of_them)[1:]
 
 
 def _quiet(mlp: MLP) -> MLP:

@@ -43,7 +43,7 @@ class Config:
     trajectories: int = 2000
     data_seed: int = 42
     kinematics: Literal["body", "mixed"] = "body"
-    driven: float = 0.3
+    driven: float = 0.5
     split: Literal["trajectory", "time"] = "trajectory"
     points: int = 21
     observed: int = 12
