@@ -106,11 +106,11 @@ class FreeRotation:
 class DrivenRotation:
     r"""Rotation with a random smooth angular velocity in the body frame.
 
-    Each component is a stationary Gaussian process with covariance
-    $a^2 e^{-t^2/2\tau^2} \cos(\nu t)$ (random Fourier features), with amplitude $a$
-    (rad/s), correlation time $\tau$ (s) and carrier $\nu$ (rad/s) of each trajectory
-    log-uniform in `amplitude`, `correlation` and `carrier`; half of the trajectories
-    have no carrier, $\nu = 0$. A wide law, to train forecasters that must meet motions
+    Each component is a stationary process with covariance $a^2 k(t/\tau) \cos(\nu t)$,
+    $k$ that of Matérn of smoothness 3/2 (random Fourier features; accelerations are
+    rough, as those of a hand are), with amplitude $a$ (rad/s), correlation time $\tau$
+    (s) and carrier $\nu$ (rad/s) of each trajectory log-uniform in `amplitude`,
+    `correlation` and `carrier`; half of the trajectories have no carrier, $\nu = 0$. A wide law, to train forecasters that must meet motions
     nobody has simulated: free rotation never slows down or swings back, a hand does.
 
     **Fields:** `step`, `times`, `substeps` as [`arborax.datasets.FreeRotation`][];
@@ -142,7 +142,11 @@ class DrivenRotation:
         memory = _log_uniform(rng, self.correlation, (n, 1, 1))
         carrier = _log_uniform(rng, self.carrier, (n, 1, 1))
         carrier = np.where(rng.random((n, 1, 1)) < 0.5, 0.0, carrier)
-        frequencies = carrier + rng.standard_normal((n, 3, k)) / memory
+        # The spectrum of Matérn 3/2 is Student's law with three degrees of freedom; what
+        # is faster than the grid can show is left out.
+        limit = np.pi / self.step
+        spread = rng.standard_t(3, (n, 3, k)) / memory
+        frequencies = np.clip(carrier + spread, -limit, limit)
         phases = rng.uniform(0, 2 * np.pi, (n, 3, k))
         scale = size * np.sqrt(2 / k)
 

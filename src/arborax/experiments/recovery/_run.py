@@ -121,8 +121,15 @@ def run(
         "identity": gap,
         "scores": scores,
         "loss": fitted.history.loss,
-        "stop": fitted.stop,
-        "seconds": dataclasses.asdict(fitted.timings),
+        "stages": [
+            {
+                "objective": "cross-entropy" if task.classes else "mean square",
+                "steps": fitted.steps,
+                "best_metric": None,
+                "stop": fitted.stop,
+                "seconds": dataclasses.asdict(fitted.timings),
+            }
+        ],
         "config": {**dataclasses.asdict(config), "folder": None},
         "command": f"arborax run {experiment} --model {model} --preset {preset} "
         f"--setting {setting} --seed {seed}"

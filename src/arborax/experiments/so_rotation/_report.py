@@ -90,7 +90,7 @@ def _training(results: list[dict[str, Any]]) -> Any:
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(7, 3.5))
     for result in results:
-        records = result["training"]["validation"]
+        records = result["stages"][0]["validation"]
         steps, values = zip(*((r["step"], r["metric"]) for r in records))
         axes.plot(steps, values, label=f"{label_of(result)}, {result['seed']}")
     axes.set_xlabel("step")

@@ -85,16 +85,7 @@ def run(
         "scores": score(fitted.model, sets, config),
         "references": reference_scores(sets, config, cache),
         "windows": {name: len(seen.truth) for name, seen in sets.items()},
-        "training": {
-            "steps": fitted.steps,
-            "best_step": fitted.best_step,
-            "best_metric": fitted.best_metric,
-            "stop": fitted.stop,
-            "message": fitted.message,
-            "seconds": dataclasses.asdict(fitted.timings),
-            "loss": [float(f"{v:.5g}") for v in fitted.history.loss[::10]],
-            "validation": fitted.history.validation,
-        },
+        "stages": [_stage(config.objective, fitted)],
         "config": {**dataclasses.asdict(config), "folder": None, "motions": None},
         "command": _command(experiment, model, preset, setting, seed, changes),
         "changes": shown,
@@ -105,6 +96,20 @@ def run(
     save(place / "model.abx", fitted.model)
     write_json(place / "result.json", result)
     return {**result, "folder": str(place)}
+
+
+def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
+    return {
+        "objective": objective,
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "best_metric": fitted.best_metric,
+        "stop": fitted.stop,
+        "message": fitted.message,
+        "seconds": dataclasses.asdict(fitted.timings),
+        "loss": [float(f"{v:.5g}") for v in fitted.history.loss[::10]],
+        "validation": fitted.history.validation,
+    }
 
 
 def _command(experiment, model, preset, setting, seed, changes) -> str:

@@ -139,7 +139,8 @@ def run_rows(results: list[dict[str, Any]]) -> Lines:
     """What the runs cost."""
     lines: Lines = []
     for result in results:
-        training, seconds = result["training"], result["training"]["seconds"]
+        (training,) = result["stages"]
+        seconds = training["seconds"]
         lines.append(
             (
                 label_of(result),
