@@ -124,7 +124,8 @@ class FrameCalculus:
         if self.dim < d:
             w, tails = self.eye(v), small_product(v.T, block)
             dots = jax.vmap(lambda u: derivative(frame(u)))(w)
-            out = jnp.sum(tails[:, :, None] * dots, axis=(0, 1))
+            flat = dots.reshape(-1, self.dim)
+            out = small_product(tails.reshape(1, -1), flat)[0]
         else:
             w, index = small_product(block.T, v), jnp.arange(d)
             dots = jax.vmap(lambda u: derivative(frame(u)))(w)
@@ -133,7 +134,7 @@ class FrameCalculus:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
             pairs = small_product(small_product(v.T, block), v)
             out = out + self.geometry.christoffel_sum(y, pairs)
-        return jnp.sum(x[0][:, None] * v, axis=0) + out, v
+        return small_product(x[0][None], v)[0] + out, v
 
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
@@ -291,9 +292,13 @@ class AmbientCalculus:
 def small_product(
     a: Float[Array, "m k"], b: Float[Array, "k n"]
 ) -> Float[Array, "m n"]:
-    """A matrix product written as a sum. Under `vmap` it fuses with what is around it,
-    where many tiny matrix products would be called one by one."""
-    return jnp.sum(a[:, :, None] * b[None], axis=1)
+    """A matrix product over a short axis, written out. Under `vmap` it fuses with what
+    is around it; many tiny matrix products, or a product and a sum, would be handed to
+    library routines one by one."""
+    total = a[:, :1] * b[:1]
+    for k in range(1, a.shape[1]):
+        total = total + a[:, k : k + 1] * b[k : k + 1]
+    return total
 
 
 def sum_rows(x: PyTree[Array]) -> PyTree[Array]:

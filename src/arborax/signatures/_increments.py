@@ -10,6 +10,8 @@ from jaxtyping import Array, Float
 
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..paths import SampledPath
+from ._nodes import mix_nodes
+from ._outer import outer
 
 
 Brackets = Literal["realised", "left-point"] | Float[Array, "..."] | np.ndarray | None
@@ -151,10 +153,19 @@ def letter_increments(
     if isinstance(words, Shuffle) or words.depth == 1:
         return [last]
     i, j = np.triu_indices(words.dim)
-    if isinstance(brackets, str):
-        pairs = last[..., i, :] * last[..., j, :]
-    else:
-        pairs = jnp.moveaxis(brackets[..., i, j], -1, -2)
     factor = np.where(i == j, -0.5, -1.0)
-    factor = jnp.asarray(factor, steps.dtype).reshape(-1, 1)
-    return [last, pairs * jnp.broadcast_to(factor, pairs.shape)]
+    if isinstance(brackets, str):
+        return [last, _scaled_products(last, i, j, factor)]
+    pairs = jnp.moveaxis(brackets[..., i, j], -1, -2)
+    scale = jnp.asarray(factor, steps.dtype).reshape(-1, 1)
+    return [last, pairs * jnp.broadcast_to(scale, pairs.shape)]
+
+
+def _scaled_products(x: Array, i: np.ndarray, j: np.ndarray, factor: np.ndarray):
+    """`factor_k x[.., i_k, :] x[.., j_k, :]`, with gathers in neither direction."""
+    *batch, dim, steps = x.shape
+    flat = x.reshape(-1, dim, steps)
+    select = np.zeros((i.size, dim * dim))
+    select[np.arange(i.size), dim * i + j] = factor
+    pairs = mix_nodes(select, outer(flat, flat)[:, None])
+    return pairs.reshape(*batch, i.size, steps)

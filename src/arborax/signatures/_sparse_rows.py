@@ -46,16 +46,25 @@ def _gather_rows(x: Array, *, table: _Table) -> Array:
     parts = []
     tables, n_empty, position = sparse.plan
     for _, column, value in tables:
-        rows = x[column]
-        if not np.all(value == 1):
-            rows = rows * jnp.asarray(value, x.dtype)[:, :, None]
-        parts.append(rows.sum(axis=1))
+        parts.append(_weighted_rows(x, column, value))
     if n_empty or not parts:
         parts.append(jnp.zeros((n_empty, x.shape[1]), x.dtype))
     out = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
     if np.array_equal(position, np.arange(sparse.shape[0])):
         return out
     return out[position]
+
+
+def _weighted_rows(x: Array, column: np.ndarray, value: np.ndarray) -> Array:
+    """`sum_k value[:, k] x[column[:, k]]`; terms one by one, see `_outer`."""
+    total = None
+    for k in range(column.shape[1]):
+        term = x[column[:, k]]
+        if not np.all(value[:, k] == 1):
+            term = term * jnp.asarray(value[:, k], x.dtype)[:, None]
+        total = term if total is None else total + term
+    assert total is not None
+    return total
 
 
 _rows_p = Primitive("arborax_sparse_rows")

@@ -23,6 +23,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..algebra import Ito, Shuffle, SparseMap
+from ._nodes import mix_nodes
+from ._outer import outer
 from ._sparse_rows import apply_rows
 
 
@@ -139,20 +141,12 @@ def running_sums(
     return sums.reshape(batch, words, blocks * block)[:, :, :steps]
 
 
-def _outer(left, right):
-    """`(batch, m, ...), (batch, n, ...) -> (batch, m n, ...)`."""
-    product = left[:, :, None] * right[:, None, :]
-    return product.reshape(product.shape[0], -1, *product.shape[3:])
-
-
 def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
     """Signatures before (or after) every node of every segment, by weight.
 
     **Returns:** a list of arrays `(batch, words, nodes, steps)`, entry 0 being `None`.
     """
-    dtype = letters[0].dtype
-    nodes = jnp.asarray(1 - plan.nodes if suffix else plan.nodes, dtype)
-    nodes = nodes.reshape(1, 1, -1, 1)
+    nodes = 1 - plan.nodes if suffix else plan.nodes
     # Gauss nodes are symmetric: integrals from a node to the end of the segment are
     # the collocation weights of the reversed segment.
     table = plan.collocation[::-1, ::-1] if suffix else plan.collocation
@@ -164,13 +158,14 @@ def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
                 continue
             if w == m:  # a single letter: linear along the segment
                 rise = step
-                local = nodes * step[:, :, None, :]
+                local = _at_nodes(nodes, step)
             else:
-                inner, step = streams[m - w], step[:, :, None, :]
-                slope = _outer(step, inner) if suffix else _outer(inner, step)
-                rise = _combine_nodes(plan.weights, slope)
-                local = [_combine_nodes(row, slope) for row in table]
-                local = jnp.stack(local, axis=2)
+                inner = streams[m - w]
+                shape = (*step.shape[:2], *inner.shape[2:])
+                step = jnp.broadcast_to(step[:, :, None, :], shape)
+                slope = outer(step, inner) if suffix else outer(inner, step)
+                both = mix_nodes(np.vstack([table, plan.weights]), slope)
+                local, rise = both[:, :, :-1], both[:, :, -1]
             if m == 1 and values is not None:  # the path itself
                 ends = values[..., 1:] if suffix else values[..., :-1]
                 sums = values[..., -1:] - ends if suffix else ends - values[..., :1]
@@ -181,10 +176,9 @@ def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
     return streams
 
 
-def _combine_nodes(weights: np.ndarray, x):
-    """Weighted sum over the node axis of `(batch, words, nodes, steps)`."""
-    first, *rest = (float(w) * x[:, :, k] for k, w in enumerate(weights))
-    return sum(rest, start=first)
+def _at_nodes(factors: np.ndarray, x):
+    """`(batch, words, steps)` times a factor for each node, on a new node axis."""
+    return mix_nodes(factors[:, None], x[:, :, None])
 
 
 def tensor_levels(
@@ -211,24 +205,28 @@ def tensor_levels(
     suffix = _streams(plan, letters, values, plan.suffix, suffix=True)
     batch, _, steps = letters[0].shape
     count = len(plan.nodes)
-    weights = jnp.asarray(plan.weights, letters[0].dtype).reshape(1, 1, -1, 1)
+    weighted = [_at_nodes(plan.weights, step) for step in letters]
+
+    def rows(stream):
+        return stream.reshape(batch, -1, count * steps)
 
     @ft.cache
     def lead(left: int, letter_weight: int):
         """Quadrature weight x prefix x letter at every node."""
-        step = weights * letters[letter_weight - 1][:, :, None, :]
-        out = step if left == 0 else _outer(prefix[left], step)
-        return out.reshape(batch, -1, count * steps)
+        step = weighted[letter_weight - 1]
+        return rows(step if left == 0 else outer(prefix[left], step))
 
     out = []
     for level in plan.levels:
         parts = []
-        for group in level.groups:
-            if group.right == 0:
-                parts.append(lead(group.left, group.letter_weight).sum(axis=-1))
+        for left, letter_weight, right in level.groups:
+            if left == right == 0:
+                parts.append(letters[letter_weight - 1].sum(axis=-1))
                 continue
-            trail = suffix[group.right].reshape(batch, -1, count * steps)
-            head = lead(group.left, group.letter_weight)
+            if right == 0:
+                head, trail = rows(prefix[left]), rows(weighted[letter_weight - 1])
+            else:
+                head, trail = lead(left, letter_weight), rows(suffix[right])
             product = jnp.einsum("bit,bjt->bij", head, trail)
             parts.append(product.reshape(batch, -1))
         flat = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
