@@ -40,8 +40,8 @@ class Config:
     - `target`: `"all"` compares with mean features of `target_paths` training paths,
         `"batch"` with a batch of them.
     - `stride`: the objective looks at every so many-th thinned point.
-    - `features`, `scales`, `step_weight`: random functions for each level, their
-        frequencies, and the weight of those of single steps.
+    - `features`, `scales`, `weights`: random functions for each level, their
+        frequencies, and the weights of those of single times and of steps.
     - `mirrored`: train with pairs of drivers `W`, `-W`, which halves the noise of mean
         features; `batch` counts both.
     - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
@@ -80,7 +80,7 @@ class Config:
     stride: int = 8
     features: int = 192
     scales: tuple[float, ...] = (0.3, 1.0, 2.0)
-    step_weight: float = 0.25
+    weights: tuple[float, ...] = (0.2, 0.01)
     mirrored: bool = True
     optimiser: str = "adamw"
     learning_rate: float = 4e-3

@@ -16,7 +16,7 @@ from ...kernels._fourier import cosine
 class PathFeatures(eqx.Module):
     r"""Random Fourier features of paths in several coordinates, standardised by data.
 
-    Three groups, the first two of total variance one under the data:
+    Three groups, each of total variance one under the data, times its weight:
 
     * signature features of the path ([`arborax.RandomFourierSignature`][], left-point
       sums or trees with brackets);
@@ -51,7 +51,7 @@ class PathFeatures(eqx.Module):
         kind: str = "ito",
         features: int = 192,
         scales: tuple[float, ...] = (0.3, 1.0, 2.0),
-        step_weight: float = 0.25,
+        weights: tuple[float, ...] = (0.2, 0.01),
         seed: int = 0,
     ):
         """**Arguments:**
@@ -60,7 +60,9 @@ class PathFeatures(eqx.Module):
         - `kind`: `"ito"` or `"branched"`, of the signature features.
         - `features`: of each level of the signature, and of each other group.
         - `scales`: frequencies of the signature features.
-        - `step_weight`: of the third group in squared distances; the others have one.
+        - `weights`: of the second and the third group in squared distances; the first
+            has weight one. Small is enough: steps fix the noise to a few percent in
+            any case, and their own noise hides slow drifts.
         - `seed`: fixes frequencies, phases and times.
         """
         channels, dtype = paths.shape[-1], paths.dtype
@@ -100,8 +102,8 @@ class PathFeatures(eqx.Module):
         self.deviation = np.ones((2 * features,), dtype)
         raw = np.asarray(eqx.filter_jit(self._others.__func__)(self, paths))
         deviation = np.maximum(raw.std(axis=0), 0.05 * raw.std(axis=0).max())
-        share = np.repeat([1.0, 1 / math.sqrt(max(step_weight, 1e-12))], features)
-        self.deviation = (deviation * math.sqrt(features) * share).astype(dtype)
+        share = np.repeat(np.sqrt(np.maximum(weights, 1e-12)), features)
+        self.deviation = (deviation * math.sqrt(features) / share).astype(dtype)
 
     def _others(self, paths: Array) -> Float[Array, "paths _"]:
         # Frequencies in the units of the data, so that no array is divided.

@@ -39,7 +39,7 @@ def make_kernel(name: str, config: Config, head: Array, brackets: Any) -> Any:
             kind="ito" if name == "fourier" else "branched",
             features=config.features,
             scales=config.scales,
-            step_weight=config.step_weight,
+            weights=config.weights,
         )
     raise ValueError(f"`objective` must be one of {OBJECTIVES}, got {name!r}.")
 
