@@ -125,12 +125,13 @@ def test_every_model_runs_with_its_front():
         jnp.ones(12, bool),
     )
     key = jax.random.PRNGKey(0)
-    for name in set(MODELS) - {"xlstm", "bnrde-4"}:  # as stacked-xlstm and bnrde
+    for name in set(MODELS) - {"xlstm", "bnrde-4", "gru"}:  # as others, or run above
         model = make_model(dataclasses.replace(config, model=name), key)
         out = eqx.filter_eval_shape(model, *seen)
         assert out.shape == (21, 3, 3) and out.dtype == jnp.float32, name
         assert parameter_count(model) > 50
-    for front, name in zip(EXTRAPOLATORS, it.cycle(("gru", "sg-ncde", "mixture"))):
+    fronts = [name for name in EXTRAPOLATORS if name not in ("sg1", "sg2", "sg3")]
+    for front, name in zip(fronts, it.cycle(("gru", "sg-ncde", "mixture"))):
         other = dataclasses.replace(config, model=name, extrapolator=front)
         out = eqx.filter_eval_shape(make_model(other, key), *seen)
         assert out.shape == (21, 3, 3)
