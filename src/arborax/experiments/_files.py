@@ -37,7 +37,7 @@ def collect(
     for folder in folders:
         for file in sorted((pathlib.Path(folder) / experiment).rglob("*.json")):
             result = json.loads(file.read_text(encoding="utf-8"))
-            changes = tuple(sorted(result.get("changes", {}).items()))
+            changes = json.dumps(result.get("changes", {}), sort_keys=True)
             identity = (*(result[name] for name in IDENTITY), changes)
             found.setdefault(identity, {**result, "folder": str(file.parent)})
     return [found[identity] for identity in sorted(found)]

@@ -80,7 +80,7 @@ class Config:
     stride: int = 8
     features: int = 192
     scales: tuple[float, ...] = (0.3, 1.0, 2.0)
-    weights: tuple[float, ...] = (0.2, 0.01)
+    weights: tuple[float, ...] = (1.0, 0.1)
     mirrored: bool = True
     optimiser: str = "adamw"
     learning_rate: float = 4e-3

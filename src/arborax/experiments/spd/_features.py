@@ -51,7 +51,7 @@ class PathFeatures(eqx.Module):
         kind: str = "ito",
         features: int = 192,
         scales: tuple[float, ...] = (0.3, 1.0, 2.0),
-        weights: tuple[float, ...] = (0.2, 0.01),
+        weights: tuple[float, ...] = (1.0, 0.1),
         seed: int = 0,
     ):
         """**Arguments:**
@@ -61,8 +61,8 @@ class PathFeatures(eqx.Module):
         - `features`: of each level of the signature, and of each other group.
         - `scales`: frequencies of the signature features.
         - `weights`: of the second and the third group in squared distances; the first
-            has weight one. Small is enough: steps fix the noise to a few percent in
-            any case, and their own noise hides slow drifts.
+            has weight one. Small weights favour late times and slow drifts, large ones
+            early times and the noise.
         - `seed`: fixes frequencies, phases and times.
         """
         channels, dtype = paths.shape[-1], paths.dtype
