@@ -369,7 +369,7 @@ def main():
         ("i", flat, abx.GrossmanLarson(2, 2), 32, 256, heun, both),
         ("ii", group, abx.Shuffle(10, 2), 5, 256, ees, values),
         ("iii", cone, abx.MuntheKaasWright(7, 2), 16, 64, ees, values),
-        ("iii", cone, abx.Ito(7, 2), 16, 64, ees, values),
+        ("iii", cone, abx.Ito(7, 2), 16, 64, ees, ("diffrax",)),
         ("iv", flat, abx.Shuffle(2, 3), 32, 256, heun, ("naive",)),
         ("iv", flat, abx.GrossmanLarson(2, 3), 32, 256, heun, ("naive",)),
         ("iv", group, abx.Shuffle(10, 3), 5, 256, ees, none),

@@ -292,9 +292,11 @@ class AmbientCalculus:
 def small_product(
     a: Float[Array, "m k"], b: Float[Array, "k n"]
 ) -> Float[Array, "m n"]:
-    """A matrix product over a short axis, written out. Under `vmap` it fuses with what
-    is around it; many tiny matrix products, or a product and a sum, would be handed to
-    library routines one by one."""
+    """A matrix product; if small, written out. Under `vmap` that fuses with what is
+    around it, where many tiny matrix products would be called one by one. Longer sums
+    are left alone: their derivatives would be many padded arrays."""
+    if a.shape[0] == 1 or a.shape[0] * a.shape[1] * b.shape[1] > 400:
+        return a @ b
     total = a[:, :1] * b[:1]
     for k in range(1, a.shape[1]):
         total = total + a[:, k : k + 1] * b[k : k + 1]
