@@ -110,8 +110,9 @@ class DrivenRotation:
     $k$ that of Matérn of smoothness 3/2 (random Fourier features; accelerations are
     rough, as those of a hand are), with amplitude $a$ (rad/s), correlation time $\tau$
     (s) and carrier $\nu$ (rad/s) of each trajectory log-uniform in `amplitude`,
-    `correlation` and `carrier`; half of the trajectories have no carrier, $\nu = 0$. A wide law, to train forecasters that must meet motions
-    nobody has simulated: free rotation never slows down or swings back, a hand does.
+    `correlation` and `carrier`; half of the trajectories have no carrier, $\nu = 0$. A
+    wide law, to train forecasters that must meet motions nobody has simulated: free
+    rotation never slows down or swings back, a hand does.
 
     **Fields:** `step`, `times`, `substeps` as [`arborax.datasets.FreeRotation`][];
     `features`: random frequencies for each component.
@@ -142,8 +143,8 @@ class DrivenRotation:
         memory = _log_uniform(rng, self.correlation, (n, 1, 1))
         carrier = _log_uniform(rng, self.carrier, (n, 1, 1))
         carrier = np.where(rng.random((n, 1, 1)) < 0.5, 0.0, carrier)
-        # The spectrum of Matérn 3/2 is Student's law with three degrees of freedom; what
-        # is faster than the grid can show is left out.
+        # The spectrum of Matérn 3/2 is Student's law with three degrees of freedom;
+        # what is faster than the grid can show is left out.
         limit = np.pi / self.step
         spread = rng.standard_t(3, (n, 3, k)) / memory
         frequencies = np.clip(carrier + spread, -limit, limit)

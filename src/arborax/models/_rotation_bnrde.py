@@ -201,13 +201,16 @@ class RotationBNRDE(AbstractExtrapolator):
     $$dZ = Z \sum_p g_p(t, c)\, \widehat{dX^p}, \qquad R = B Z .$$
 
     The gains $g_p$ are a perceptron of time and of statistics $c$ of the observations
-    ([`arborax.models.rotation_statistics`][]), positive and of sum at most one; $Z_0$
-    is a mean of the $Z^p_0$ with weights learned in the same way. All gains zero hold
-    the last observation, a single gain of one gives back that driver up to the error of
-    the solver, and what lies between is learned. The control is summed up by its log-signature of depth 2 over
-    windows of `window` samples and solved by CF-EES(2,5), one step a window, so 21
-    points at `window=10` take two steps; brackets are those of $SO(3)$. A rotation of
-    space turns the output with it, and so does one of the body.
+    ([`arborax.models.rotation_statistics`][]), positive and of sum at most one. The
+    equation begins in the middle of the times, where $Z$ is a mean of the $Z^p$ with
+    weights learned in the same way, and runs forward and backward from there. All gains
+    zero hold the last observation, a single gain of one gives back that driver up to
+    the error of the solver, and what lies between is learned.
+
+    The control is summed up by its log-signature of depth 2 over windows of `window`
+    samples and solved by CF-EES(2,5), one step a window: 21 points at `window=10` take
+    two steps, one to each side. Brackets are those of $SO(3)$. A rotation of space
+    turns the output with it, and so does one of the body.
     """
 
     drivers: DriverBank | Drivers
@@ -269,17 +272,29 @@ class RotationBNRDE(AbstractExtrapolator):
         paths = self.drivers(ts, rotations, times, mask)
         z = jnp.einsum("kji,pkjl->kpil", held, paths)
         steps = jax.vmap(jax.vmap(SO(3).log))(z[:-1], z[1:])
-        starts = jax.vmap(lambda r: SO(3).log(eye, r))(z[0])
+        middle = (times.shape[0] - 1) // 2
+        starts = jax.vmap(lambda r: SO(3).log(eye, r))(z[middle])
         increments = steps.reshape(steps.shape[0], -1)
         clock = ((times - times[0]) / (times[-1] - times[0])).astype(increments.dtype)
         values = jnp.pad(jnp.cumsum(increments, axis=0), [(1, 0), (0, 0)])
-        path = SampledPath(
-            times, jnp.concatenate([clock[:, None], values], axis=1), check=False
-        )
+        values = jnp.concatenate([clock[:, None], values], axis=1)
         weights = _shares(self.prior + self.start_mlp(context))
         start = SO(3).exp(eye, weights @ starts)
-        flow = _Flow(self, Shuffle(path.dim, 2), context, start)
-        return jnp.einsum("kij,kjl->kil", held, flow(path))
+        flow = _Flow(self, Shuffle(values.shape[1], 2), context, start)
+        # Both directions have the same length; the shorter one stays at its end.
+        later, earlier = values[middle:], values[middle::-1]
+        size = max(later.shape[0], earlier.shape[0])
+        later, earlier = (
+            jnp.pad(part, [(0, size - part.shape[0]), (0, 0)], mode="edge")
+            for part in (later, earlier)
+        )
+        index = jnp.arange(later.shape[0], dtype=values.dtype)
+        after, before = jax.vmap(lambda xs: flow(SampledPath(index, xs, check=False)))(
+            jnp.stack([later, earlier])
+        )
+        count = times.shape[0]
+        z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
+        return jnp.einsum("kij,kjl->kil", held, z)
 
 
 class RotationMixture(AbstractExtrapolator):
