@@ -12,7 +12,7 @@ import jax.random as jr
 import numpy as np
 
 from ...training import fit, FitResult, save
-from .._files import machine, read_result, run_name, write_json
+from .._files import machine, read_result, run_name, set_arguments, write_json
 from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._data import load, Parts
@@ -114,8 +114,7 @@ def run(
         "stages": stages,
         "config": dataclasses.asdict(config),
         "command": f"arborax run {experiment} --model {model} --preset {preset} "
-        f"--setting {setting} --seed {seed}"
-        + "".join(f" --set {name}={value}" for name, value in changes.items()),
+        f"--setting {setting} --seed {seed}" + set_arguments(changes),
         "changes": changes,
         "cpu_seconds": round(spent + time.process_time() - start, 1),
         "machine": machine(),
