@@ -25,9 +25,9 @@ import arborax as abx
 
 
 MEMORY_NOTE = (
-    "What grows with the reversible adjoint is the input: `vmap` over controls makes one "
-    "copy of the log-signatures with windows in front, batch x windows x 3 numbers (3.1 "
-    "MB at 4096 windows). Nothing else does."
+    "What grows with the reversible adjoint is the input: `vmap` over controls makes "
+    "one copy of the log-signatures with windows in front, batch x windows x 3 numbers "
+    "(3.1 MB at 4096 windows). Nothing else does."
 )
 RESULTS = pathlib.Path(__file__).parent / "results"
 
