@@ -215,6 +215,33 @@ RIVALS = {
 }
 
 
+def gaps() -> dict[str, float]:
+    """Largest differences from the rivals' values, where they are oracles: words, and
+    trees of the canonical lift. All of them are rounding, or the run stops."""
+    rng = np.random.default_rng(0)
+    path = rng.normal(size=(16, 3)).cumsum(0) / 4
+    words = abx.Shuffle(3, 4)
+    signature = np.asarray(abx.signature(path, words))
+    log = np.asarray(abx.log_signature(path, words))
+    found = {}
+    if iisignature := optional("iisignature"):
+        prepared = iisignature.prepare(3, 4, "S")
+        found["iisignature"] = (signature, iisignature.sig(path, 4))
+        found["iisignature, log"] = (log, iisignature.logsig(path, prepared, "S"))
+    if pysiglib := optional("pysiglib"):
+        found["pysiglib"] = (signature, pysiglib.sig(path, 4)[-signature.size :])
+        for planar, kind in ((False, abx.GrossmanLarson), (True, abx.MuntheKaasWright)):
+            alg = kind(3, 3)
+            pysiglib.prepare_branched_sig(3, 3, planar=planar)
+            ours_ = abx.algebra.to_pysiglib(alg)(np.asarray(abx.signature(path, alg)))
+            theirs = pysiglib.branched_sig(path, 3, planar=planar)
+            found[f"pysiglib, {kind.__name__}"] = (ours_, theirs[-ours_.size :])
+    out = {name: float(np.abs(a - b).max()) for name, (a, b) in found.items()}
+    if bad := {name: gap for name, gap in out.items() if not gap < 1e-9}:
+        raise AssertionError(f"values differ from the rivals': {bad}")
+    return out
+
+
 def run_cell(cell, dtype, repeats):
     batch, length, dim, depth = cell
     rng = np.random.default_rng(0)
@@ -294,6 +321,7 @@ def main():
     command += " --quick" if options.quick else ""
     settings = {
         "command": command,
+        "largest_differences": gaps(),
         "dtypes": options.dtypes,
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
         f"jax {jax.__version__}",
