@@ -1,5 +1,6 @@
 """From a sampled path and its brackets to increments of letters."""
 
+import math
 from typing import Any, Literal
 
 import equinox as eqx
@@ -164,7 +165,7 @@ def letter_increments(
 def _scaled_products(x: Array, i: np.ndarray, j: np.ndarray, factor: np.ndarray):
     """`factor_k x[.., i_k, :] x[.., j_k, :]`, with gathers in neither direction."""
     *batch, dim, steps = x.shape
-    flat = x.reshape(-1, dim, steps)
+    flat = x.reshape(math.prod(batch), dim, steps)
     select = np.zeros((i.size, dim * dim))
     select[np.arange(i.size), dim * i + j] = factor
     pairs = mix_nodes(select, outer(flat, flat)[:, None])

@@ -43,7 +43,8 @@ def _transpose(cotangent, x, *, matrix: Matrix):
 def _batch(args, dims, *, matrix: Matrix):
     (x,), (dim,) = args, dims
     x = jnp.moveaxis(x, dim, 0)
-    out = _mix_p.bind(x.reshape(-1, *x.shape[2:]), matrix=matrix)
+    flat = x.reshape(x.shape[0] * x.shape[1], *x.shape[2:])
+    out = _mix_p.bind(flat, matrix=matrix)
     return out.reshape(*x.shape[:2], *out.shape[1:]), 0
 
 

@@ -79,9 +79,10 @@ def _batch(args, dims, *, kind: str):
         else jnp.moveaxis(a, d, 0)
         for a, d in zip(args, dims)
     ]
-    flat = [a.reshape(-1, *a.shape[2:]) for a in moved]
+    inner = moved[0].shape[1]
+    flat = [a.reshape(size * inner, *a.shape[2:]) for a in moved]
     out = _bind(kind, *flat)
-    return out.reshape(size, -1, *out.shape[1:]), 0
+    return out.reshape(size, inner, *out.shape[1:]), 0
 
 
 def _jvp(primals, tangents, *, kind: str):
@@ -106,4 +107,5 @@ def outer(
 ) -> Float[Array, "batch mn ..."]:
     """`left_u right_v` for all words `u`, `v`, the second running faster."""
     product = _bind("outer", left, right)
-    return product.reshape(product.shape[0], -1, *product.shape[3:])
+    batch, m, n, *rest = product.shape
+    return product.reshape(batch, m * n, *rest)
