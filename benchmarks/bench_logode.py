@@ -5,7 +5,8 @@
 Value and gradient, compile time, run time and peak temporary memory in float32 of
 (i) Euclidean space, (ii) SO(3), (iii) SPD(3), (iv) the same at depth 3; each through
 `abx.solve`, through `diffrax.diffeqsolve`, and with a naive lift that traces and
-evaluates every primitive field on its own. Results go to `benchmarks/results`.
+evaluates every primitive field on its own. Results go to `benchmarks/results`;
+cells that are not run keep their rows.
 """
 
 import argparse
@@ -382,12 +383,15 @@ def main():
         ("iv", cone, abx.MuntheKaasWright(7, 3), 16, 64, ees, none),
         ("iv", cone, abx.Ito(7, 3), 16, 64, ees, none),
     ]
-    rows = []
+    file = RESULTS / "logode.json"
+    old = json.loads(file.read_text()) if file.exists() else {}
+    # Cells that are not asked for keep what was measured before.
+    rows = [row for row in old.get("rows", []) if row["cell"] not in options.cells]
     results = {
         "machine": f"{platform.machine()}, jax {jax.__version__}",
         "rows": rows,
         "ratios": [],
-        "memory": [],
+        "memory": old.get("memory", []),
     }
     for name, geometry, alg, windows, batch, solver, rivals in cells:
         if name in options.cells:

@@ -14,6 +14,11 @@ RESULTS = ROOT / "benchmarks" / "results"
 BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
 
 
+def short(ratio: float) -> str:
+    """Two digits, and no exponent."""
+    return f"{ratio:.0f}" if ratio >= 100 else f"{ratio:.2g}"
+
+
 def _load(name):
     file = RESULTS / f"{name}.json"
     return json.loads(file.read_text()) if file.exists() else None
@@ -60,9 +65,9 @@ def render() -> str:
             groups.setdefault((task, rival), []).append(ratio)
         for (task, rival), ratios in groups.items():
             middle = statistics.median(ratios)
-            extent = f"{min(ratios):.2g} to {max(ratios):.2g}"
+            extent = f"{short(min(ratios))} to {short(max(ratios))}"
             command = f"`make bench ARGS={source}`"
-            cells = (task, rival, len(ratios), f"{middle:.2g}", extent, command)
+            cells = (task, rival, len(ratios), short(middle), extent, command)
             lines.append("| " + " | ".join(map(str, cells)) + " |")
     return "\n".join(lines)
 
