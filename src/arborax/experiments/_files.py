@@ -1,5 +1,6 @@
 """What runs leave behind: result files, and the machine they were made on."""
 
+import dataclasses
 import json
 import os
 import pathlib
@@ -8,6 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
+
+from ..training import FitResult
 
 
 IDENTITY = ("setting", "preset", "model", "seed")
@@ -68,4 +71,19 @@ def machine() -> dict[str, Any]:
         "backend": jax.default_backend(),
         "python": platform.python_version(),
         "jax": jax.__version__,
+    }
+
+
+def stage_record(objective: str, fitted: FitResult, every: int = 1) -> dict[str, Any]:
+    """What a result keeps of one stage of training; the loss of `every` few steps."""
+    return {
+        "objective": objective,
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "best_metric": fitted.best_metric,
+        "stop": fitted.stop,
+        "message": fitted.message,
+        "seconds": dataclasses.asdict(fitted.timings),
+        "loss": [float(f"{v:.6g}") for v in fitted.history.loss[::every]],
+        "validation": fitted.history.validation,
     }

@@ -7,6 +7,8 @@ import os
 import pathlib
 from typing import Any
 
+import numpy as np
+
 
 Lines = list[tuple[str, list[str]]]
 
@@ -20,6 +22,15 @@ td, th { padding: 3px 9px; text-align: right; border-bottom: 1px solid #ddd; }
 td:first-child, th:first-child { text-align: left; }
 tr.reference td { color: #777; } code { background: #f2f2f2; padding: 1px 4px; }
 """
+
+
+def percent_cells(values: list[list[float]]) -> list[str]:
+    """Hundredfold values of one run, or their mean and deviation over several."""
+    table = 100 * np.asarray(values)
+    if len(values) == 1:
+        return [f"{v:.2f}" for v in table[0]]
+    spread = table.std(axis=0, ddof=1)
+    return [f"{m:.2f}±{s:.2f}" for m, s in zip(table.mean(axis=0), spread)]
 
 
 def text_table(header: list[str], lines: Lines) -> str:

@@ -2,9 +2,8 @@
 
 The derivative of a broadcast product is a product and a sum over the broadcast axis.
 XLA's CPU backend hands that pair to a library routine which, for the short axes of
-alphabets, takes up to sixty times longer than adding the terms one after another. Three
-bilinear maps that are each other's transposes keep all orders of derivatives in the
-fast form.
+alphabets, takes far longer than adding the terms one after another. Three bilinear maps
+that are each other's transposes keep all orders of derivatives in the fast form.
 """
 
 from typing import Any

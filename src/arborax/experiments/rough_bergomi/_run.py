@@ -13,7 +13,14 @@ import numpy as np
 
 from ...datasets import dataset, RoughBergomi, Splits
 from ...training import fit, FitResult, metrics, save
-from .._files import machine, read_result, run_name, set_arguments, write_json
+from .._files import (
+    machine,
+    read_result,
+    run_name,
+    set_arguments,
+    stage_record,
+    write_json,
+)
 from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._generator import generate, Generator, make_generator, parameter_count
@@ -84,7 +91,7 @@ def run(
         (shared or place) / "checkpoints",
         {**options, "resume": True} if shared else options,
     )
-    stages = [_stage(config.objective, fitted)]
+    stages = [stage_record(config.objective, fitted)]
     if model == "bnrde-bk":
         fitted = _train(
             fitted.model,
@@ -99,7 +106,7 @@ def run(
             place / "checkpoints-bk",
             options,
         )
-        stages.append(_stage(config.finetune_objective, fitted))
+        stages.append(stage_record(config.finetune_objective, fitted))
     test = splits.test
     # The first paths are scored; all of them price options.
     count = max(len(test), config.price_paths)
@@ -182,17 +189,3 @@ def _train(
         checkpoint=checkpoint,
         **options,
     )
-
-
-def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
-    return {
-        "objective": objective,
-        "steps": fitted.steps,
-        "best_step": fitted.best_step,
-        "best_metric": fitted.best_metric,
-        "stop": fitted.stop,
-        "message": fitted.message,
-        "seconds": dataclasses.asdict(fitted.timings),
-        "loss": [float(f"{v:.6g}") for v in fitted.history.loss],
-        "validation": fitted.history.validation,
-    }

@@ -3,9 +3,7 @@
 import collections
 from typing import Any
 
-import numpy as np
-
-from .._layout import text_table
+from .._layout import percent_cells, text_table
 
 
 # Mean and standard deviation of KS x 100 at the four horizons, as printed in
@@ -49,18 +47,20 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     for result in results:
         groups[result["model"]].append(result)
     pooled = [
-        ("floor (true against true)", _cells([first["floor"]])),
-        ("floor, 95 % quantile", _cells([first["floor_upper"]])),
-        ("floor on these test paths", _cells([first["floor_here"]])),
-        ("Gaussian reference", _cells([first["gaussian"]])),
+        ("floor (true against true)", percent_cells([first["floor"]])),
+        ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
+        ("floor on these test paths", percent_cells([first["floor_here"]])),
+        ("Gaussian reference", percent_cells([first["gaussian"]])),
     ]
-    batch = [(f"floor (batch {first['batch_size']})", _cells([first["batch_floor"]]))]
+    batch = [
+        (f"floor (batch {first['batch_size']})", percent_cells([first["batch_floor"]]))
+    ]
     more = []
     for model in (name for name in LABELS if name in groups):
         group, label = groups[model], LABELS[model]
         seeds = f"{label}, {len(group)} seed{'s' if len(group) > 1 else ''}"
-        pooled.append((seeds, _cells([r["scores"]["ks"] for r in group])))
-        batch.append((seeds, _cells([r["scores"]["batch_ks"] for r in group])))
+        pooled.append((seeds, percent_cells([r["scores"]["ks"] for r in group])))
+        batch.append((seeds, percent_cells([r["scores"]["batch_ks"] for r in group])))
         if first["columns"][: len(HORIZONS)] == HORIZONS:
             printed = [f"{mean:.2f}±{sd:.2f}" for mean, sd in PUBLISHED[model]]
             batch.append((f"{label}, published", printed))
@@ -109,14 +109,6 @@ def _missing(smile: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
-
-
-def _cells(values: list[list[float]]) -> list[str]:
-    table = 100 * np.asarray(values)
-    if len(values) == 1:
-        return [f"{v:.2f}" for v in table[0]]
-    spread = table.std(axis=0, ddof=1)
-    return [f"{m:.2f}±{s:.2f}" for m, s in zip(table.mean(axis=0), spread)]
 
 
 def by_setting(results: list[dict[str, Any]]) -> dict[str, list]:

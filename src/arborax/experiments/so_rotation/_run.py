@@ -11,7 +11,7 @@ import jax.random as jr
 import numpy as np
 
 from ...training import fit, FitResult, metrics, save
-from .._files import machine, read_result, run_name, write_json
+from .._files import machine, read_result, run_name, stage_record, write_json
 from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._data import make_task, Task, test_sets
@@ -85,7 +85,7 @@ def run(
         "scores": score(fitted.model, sets, config),
         "references": reference_scores(sets, config, cache),
         "windows": {name: len(seen.truth) for name, seen in sets.items()},
-        "stages": [_stage(config.objective, fitted)],
+        "stages": [stage_record(config.objective, fitted, every=10)],
         "config": {**dataclasses.asdict(config), "folder": None, "motions": None},
         "command": _command(experiment, model, preset, setting, seed, changes),
         "changes": shown,
@@ -96,20 +96,6 @@ def run(
     save(place / "model.abx", fitted.model)
     write_json(place / "result.json", result)
     return {**result, "folder": str(place)}
-
-
-def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
-    return {
-        "objective": objective,
-        "steps": fitted.steps,
-        "best_step": fitted.best_step,
-        "best_metric": fitted.best_metric,
-        "stop": fitted.stop,
-        "message": fitted.message,
-        "seconds": dataclasses.asdict(fitted.timings),
-        "loss": [float(f"{v:.5g}") for v in fitted.history.loss[::10]],
-        "validation": fitted.history.validation,
-    }
 
 
 def _command(experiment, model, preset, setting, seed, changes) -> str:

@@ -12,7 +12,14 @@ import jax.random as jr
 import numpy as np
 
 from ...training import fit, FitResult, save
-from .._files import machine, read_result, run_name, set_arguments, write_json
+from .._files import (
+    machine,
+    read_result,
+    run_name,
+    set_arguments,
+    stage_record,
+    write_json,
+)
 from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._data import load, Parts
@@ -83,7 +90,7 @@ def run(
         (shared or place) / "checkpoints",
         {**options, "resume": True} if shared else options,
     )
-    stages = [_stage(config.objective, fitted)]
+    stages = [stage_record(config.objective, fitted)]
     if model == "bnrde-bk":
         fitted = _train(
             fitted.model,
@@ -98,7 +105,7 @@ def run(
             place / "checkpoints-bk",
             options,
         )
-        stages.append(_stage(config.finetune_objective, fitted))
+        stages.append(stage_record(config.finetune_objective, fitted))
     # As many generated paths as of the law, or enough to see the model and not its
     # noise where there are few test windows.
     count = len(parts.test) if parts.law is not None else max(2048, len(parts.test))
@@ -184,17 +191,3 @@ def _train(
         checkpoint=checkpoint,
         **options,
     )
-
-
-def _stage(objective: str, fitted: FitResult) -> dict[str, Any]:
-    return {
-        "objective": objective,
-        "steps": fitted.steps,
-        "best_step": fitted.best_step,
-        "best_metric": fitted.best_metric,
-        "stop": fitted.stop,
-        "message": fitted.message,
-        "seconds": dataclasses.asdict(fitted.timings),
-        "loss": [float(f"{v:.6g}") for v in fitted.history.loss],
-        "validation": fitted.history.validation,
-    }

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._layout import Lines, text_table
+from .._layout import Lines, percent_cells, text_table
 
 
 # Mean and standard deviation of W1 x 100 at 128, 256, 384 and 512 of 1,025 points, as
@@ -51,15 +51,15 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     for result in results:
         groups[result["model"]].append(result)
     pooled: Lines = [
-        ("floor (true against true)", _cells([first["floor"]])),
-        ("floor, 95 % quantile", _cells([first["floor_upper"]])),
-        ("reference: constant identity", _cells([first["identity"]])),
-        ("reference: mean path", _cells([first["mean_path"]])),
+        ("floor (true against true)", percent_cells([first["floor"]])),
+        ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
+        ("reference: constant identity", percent_cells([first["identity"]])),
+        ("reference: mean path", percent_cells([first["mean_path"]])),
     ]
     if "past" in first:
-        pooled.append(("reference: training windows", _cells([first["past"]])))
+        pooled.append(("reference: training windows", percent_cells([first["past"]])))
     batch: Lines = [
-        (f"floor (batch {first['batch_size']})", _cells([first["batch_floor"]]))
+        (f"floor (batch {first['batch_size']})", percent_cells([first["batch_floor"]]))
     ]
     cone: Lines = []
     more: Lines = []
@@ -67,8 +67,8 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     for model in (name for name in LABELS if name in groups):
         group, label = groups[model], LABELS[model]
         seeds = f"{label}, {len(group)} seed{'s' if len(group) > 1 else ''}"
-        pooled.append((seeds, _cells([r["scores"]["w1"] for r in group])))
-        batch.append((seeds, _cells([r["scores"]["batch_w1"] for r in group])))
+        pooled.append((seeds, percent_cells([r["scores"]["w1"] for r in group])))
+        batch.append((seeds, percent_cells([r["scores"]["batch_w1"] for r in group])))
         if simulated and model in PUBLISHED:
             batch.append((f"{label}, published", _published(model, first["columns"])))
         cone.append((seeds, _cone(group)))
@@ -115,14 +115,6 @@ def _more(result: dict[str, Any]) -> list[str]:
         f"{result['stages'][0]['seconds']['step']:.2f}",
         f"{result['cpu_seconds']:.0f}",
     ]
-
-
-def _cells(values: list[list[float]]) -> list[str]:
-    table = 100 * np.asarray(values)
-    if len(values) == 1:
-        return [f"{v:.2f}" for v in table[0]]
-    spread = table.std(axis=0, ddof=1)
-    return [f"{m:.2f}±{s:.2f}" for m, s in zip(table.mean(axis=0), spread)]
 
 
 def by_setting(results: list[dict[str, Any]]) -> dict[str, list]:
