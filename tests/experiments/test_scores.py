@@ -27,9 +27,15 @@ def rough():
     return RoughBergomi().sample(jr.PRNGKey(0), 4096)
 
 
-def test_true_law_scores_its_floor(rough):
+@pytest.fixture(scope="module")
+def fresh():
+    return RoughBergomi().sample(jr.PRNGKey(7), 2048)
+
+
+def test_true_law_scores_its_floor(rough, fresh):
     config = load_config(preset="quick")
-    found = score(rough.values[:1024], rough[1024:2048], rough[2048:], config)
+    data = rough.values[:1024], rough[1024:2048], rough[2048:]
+    found = score(*data, config, fresh=fresh)
     assert found["columns"][:4] == ["t=128", "t=256", "t=384", "t=512"]
     names = ("ks", "floor", "gaussian", "floor_here")
     ks, floor, gaussian, here = (np.array(found[name]) for name in names)
@@ -38,16 +44,18 @@ def test_true_law_scores_its_floor(rough):
     np.testing.assert_allclose(floor, 0.0385, atol=0.012)
     # Two samples of 1,024 against the same 1,024.
     assert (here > 0.012).all() and (here < 0.087).all()
+    assert found["fresh_sets"] == 2 and (np.array(found["fresh_ks"]) < 0.087).all()
     assert (gaussian[:6] > 1.8 * floor[:6]).all()
     assert found["p_value"] > 0.01
     assert found["batch_size"] == 512 and len(found["batch_ks"]) == 4
 
 
-def test_another_law_is_found_out(rough):
+def test_another_law_is_found_out(rough, fresh):
     config = load_config(preset="quick")
     other = BlackScholes(steps=512).sample(jr.PRNGKey(1), 1024).values
-    found = score(other, rough[:1024], rough[1024:], config)
-    assert (np.array(found["ks"])[:6] > 2 * np.array(found["floor"])[:6]).all()
+    found = score(other, rough[:1024], rough[1024:], config, fresh=fresh)
+    for name in ("ks", "fresh_ks"):
+        assert (np.array(found[name])[:6] > 2 * np.array(found["floor"])[:6]).all()
     assert found["p_value"] < 0.01
     assert found["smile"]["horizons"][1]["error"] > 2
 

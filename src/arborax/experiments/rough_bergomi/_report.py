@@ -64,6 +64,8 @@ def _tables(group: list[dict[str, Any]]) -> str:
         [
             f"<h3>Pooled KS x 100, {content['test_paths']} test paths</h3>",
             html_table(["", *names], content["pooled"]),
+            f"<h3>The same, mean over {content['fresh_sets']} fresh test sets</h3>",
+            html_table(["", *names], content["fresh"]),
             "<h3>Per-batch KS x 100, as published</h3>",
             html_table(["", *names[: content["horizons"]]], content["batch"]),
             "<h3>Runs</h3>",

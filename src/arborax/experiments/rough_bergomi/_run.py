@@ -28,6 +28,9 @@ from ._objectives import make_objective
 from ._scores import known_summaries, score, summaries
 
 
+FRESH_SETS = 4
+
+
 def run(
     experiment: str = "rough-bergomi",
     *,
@@ -111,6 +114,9 @@ def run(
     # The first paths are scored; all of them price options.
     count = max(len(test), config.price_paths)
     generated = generate(fitted.model, test_key, test.ts, count)
+    fresh = dataset(
+        law, FRESH_SETS * len(test), seed=config.data_seed + 1, folder=cache
+    )
     result = {
         "experiment": experiment,
         "setting": setting,
@@ -118,7 +124,9 @@ def run(
         "model": model,
         "seed": seed,
         "parameters": parameter_count(fitted.model),
-        "scores": score(generated, test, splits.train, config, seed=seed),
+        "scores": score(
+            generated, test, splits.train, config, fresh=fresh, seed=seed
+        ),
         "stages": stages,
         "config": dataclasses.asdict(config),
         "command": f"arborax run {experiment} --model {model} --preset {preset} "

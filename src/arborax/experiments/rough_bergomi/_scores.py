@@ -68,7 +68,13 @@ def gaussian_reference(paths: Paths, count: int, seed: int = 0) -> Paths:
 
 
 def score(
-    generated: Paths, true: PathData, known: PathData, config: Config, *, seed: int = 0
+    generated: Paths,
+    true: PathData,
+    known: PathData,
+    config: Config,
+    *,
+    fresh: PathData,
+    seed: int = 0,
 ) -> dict[str, Any]:
     """All scores, as plain numbers.
 
@@ -80,13 +86,17 @@ def score(
     - `known`: further paths of the true law, from which floors are drawn: at least
         twice as many as there are test paths.
     - `config`: horizons, window.
+    - `fresh`: further paths of the true law that nothing has seen, a few test sets.
+        A single test set is a sample with its own whims; their mean is not.
     - `seed`: of the permutation test.
 
     **Returns:**
 
     A dictionary: `columns`; by column `ks`, `floor` (mean KS of two samples of the true
     law, of the size of the test set), `floor_upper` (95 % quantile), `floor_here` (mean
-    KS of samples of the true law against this very test set), `gaussian`; `batch_ks`,
+    KS of samples of the true law against this very test set), `gaussian`, `fresh_ks`
+    (mean KS against the fresh test sets, of other generated paths where there are
+    enough; its floor is `floor`) and `fresh_sets`, their number; `batch_ks`,
     `batch_floor`, `batch_size` (the published metric: mean over batches of at most
     1,024, marginals only); `p_value` of a permutation test of up to 1,000 against 1,000
     paths with a kernel that is not trained on; `smile`.
@@ -115,6 +125,8 @@ def score(
         "floor_upper": _numbers(floor.upper),
         "floor_here": _numbers(np.mean(here, axis=0)),
         "gaussian": _numbers(metrics.ks(reference, b)),
+        "fresh_ks": _numbers(fresh_ks(generated, fresh, len(b), config)),
+        "fresh_sets": len(fresh) // len(b),
         "test_paths": len(b),
         "batch_ks": _numbers(by_batch(a, b)),
         "batch_floor": _numbers(batch_floor.mean[:count]),
@@ -122,6 +134,25 @@ def score(
         "p_value": permutation_p_value(few, true.values, config, seed),
         "smile": smile_errors(generated, true.values, known.values, config),
     }
+
+
+def fresh_ks(
+    generated: Paths, fresh: PathData, size: int, config: Config
+) -> Float[np.ndarray, " columns"]:
+    """Mean KS of test sets of `size` fresh paths and as many generated ones.
+
+    Where fewer paths were generated than there are fresh ones they are used again.
+    """
+    known, sets = known_summaries(fresh, config), len(generated) // size
+    made = summaries(generated[: sets * size], config)
+    pairs = [
+        metrics.ks(
+            made[(k % sets) * size : (k % sets + 1) * size],
+            known[k * size : (k + 1) * size],
+        )
+        for k in range(len(known) // size)
+    ]
+    return np.mean(np.stack([np.asarray(p) for p in pairs]), axis=0)
 
 
 def permutation_p_value(generated: Paths, true: Paths, config: Config, seed: int):
