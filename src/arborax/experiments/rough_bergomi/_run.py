@@ -124,9 +124,7 @@ def run(
         "model": model,
         "seed": seed,
         "parameters": parameter_count(fitted.model),
-        "scores": score(
-            generated, test, splits.train, config, fresh=fresh, seed=seed
-        ),
+        "scores": score(generated, test, splits.train, config, fresh=fresh, seed=seed),
         "stages": stages,
         "config": dataclasses.asdict(config),
         "command": f"arborax run {experiment} --model {model} --preset {preset} "
