@@ -407,6 +407,7 @@ def test_typed_keys_and_schedules():
         (dict(optimiser="lion"), "optimiser must be one of"),
         (dict(optimiser=optax.sgd(0.1), learning_rate=0.1), "brings its own"),
         (dict(clip=0.0), "clip must be positive"),
+        (dict(average=1.0), "average must be in"),
         (dict(steps=0), "steps must be at least 1"),
         (dict(trainable=lambda _: False), "no trainable arrays"),
         (dict(data=(np.zeros(3), np.zeros(4))), "share the length"),
@@ -428,3 +429,38 @@ def test_clear_errors(change, message):
     )
     with pytest.raises(ValueError, match=message):
         fit(**(args | change))
+
+
+def test_average_of_weights(tmp_path):
+    """The average is validated and returned, and survives an interruption."""
+    data, start = regression(), mlp()
+    run = dict(steps=8, batch_size=16, key=KEY, progress=False)
+    iterates, seen = [], []
+
+    def collect(event):
+        if event.kind == "step":
+            iterates.append(event.model())
+
+    def metric(model, validation, key):
+        seen.append(model)
+        return float(-len(seen))
+
+    def numbers(model):
+        arrays = jax.tree.leaves(eqx.filter(model, eqx.is_array))
+        return [np.asarray(x) for x in arrays]
+
+    fit(start, data, noisy_objective, hooks=[collect], **run)
+    wanted = numbers(start)
+    for n, model in enumerate(iterates):
+        decay = min(0.4, (1 + n) / (10 + n))
+        pairs = zip(wanted, numbers(model), strict=True)
+        wanted = [decay * a + (1 - decay) * x for a, x in pairs]
+    folder = dict(checkpoint=tmp_path, average=0.4)
+    fit(start, data, noisy_objective, **folder, **{**run, "steps": 3})
+    resumed = fit(start, data, noisy_objective, **folder, **run)
+    whole = fit(start, data, noisy_objective, average=0.4, metric=metric, **run)
+    assert leaves_equal(whole.model, seen[-1]) and leaves_equal(whole.last, seen[-1])
+    assert leaves_equal(resumed.model, whole.model)
+    for a, b in zip(wanted, numbers(whole.model), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert not leaves_equal(whole.model, iterates[-1])

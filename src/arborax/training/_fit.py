@@ -33,6 +33,7 @@ def fit(
     learning_rate: float | Callable | None = None,
     weight_decay: float | None = None,
     clip: float | None = 1.0,
+    average: float | None = None,
     steps: int | None = None,
     epochs: int | None = None,
     batch_size: int | None = None,
@@ -75,6 +76,10 @@ def fit(
     - `learning_rate`: number or Optax schedule; default 1e-3 (AdamW), 5e-4 (Muon).
     - `weight_decay`: decoupled decay, default 1e-6.
     - `clip`: largest global gradient norm, applied before the optimiser.
+    - `average`: decay, below one, of a moving average of the parameters. If given, the
+        average is what is validated, selected and returned: noisy objectives leave
+        parameters that wander, and their average is nearer the middle. It remembers
+        about `1 / (1 - average)` steps; early on fewer, `min(average, (1+n)/(10+n))`.
     - `steps` or `epochs`: how long; exactly one. Epochs only with data in memory.
     - `batch_size`: for data in memory; default all of it. A last partial batch is left
         out of the epoch.
@@ -143,6 +148,9 @@ def fit(
     if mode not in ("min", "max"):
         raise ValueError(f'mode must be "min" or "max", got {mode!r}.')
 
+    if average is not None and not 0 <= average < 1:
+        raise ValueError(f"average must be in [0, 1) or None, got {average}.")
+
     selected, other = eqx.partition(model, trainable)
     params, rest = eqx.partition(selected, eqx.is_inexact_array)
     frozen, static = eqx.partition(eqx.combine(other, rest), eqx.is_array)
@@ -155,13 +163,13 @@ def fit(
     run = Run(
         place=place,
         source=source,
-        step_fn=CompiledStep(objective, rule, static, key_step, place),
-        state=initial_state(params, rule, place),
+        step_fn=CompiledStep(objective, rule, static, key_step, place, average),
+        state=initial_state(params, rule, place, average),
         frozen=frozen,
         static=static,
         validator=None,
         checkpoints=checkpoints,
-        fingerprint=_fingerprint(key, source, mode),
+        fingerprint=_fingerprint(key, source, mode, average),
         schedule=schedule,
         best=Best(mode),
         hooks=tuple(hooks),
@@ -272,11 +280,14 @@ def _checkpoints(checkpoint: Any) -> Checkpoints | None:
     return checkpoint
 
 
-def _fingerprint(key: Any, source: Any, mode: str) -> dict[str, Any]:
+def _fingerprint(
+    key: Any, source: Any, mode: str, average: float | None
+) -> dict[str, Any]:
     """What must be equal in a run and its continuation, as JSON has it."""
     return {
         "key": (jr.key_data(key) if is_key(key) else key).tolist(),
         "samples": source.samples,
         "batch_size": getattr(source, "batch_size", None),
         "mode": mode,
+        "average": average,
     }

@@ -84,6 +84,12 @@ class Run:
         """A model of independent arrays on the default device."""
         return eqx.combine(self.place.local(params), self.frozen, self.static)
 
+    @property
+    def shown(self) -> Any:
+        """The parameters that are validated and returned: averaged ones if kept."""
+        state = self.state
+        return state.params if state.averaged is None else state.averaged
+
     def emit(self, kind: Any, record: dict[str, Any], step: int | None = None) -> None:
         """Tells trackers and hooks."""
         step = self.step if step is None else step
@@ -92,13 +98,13 @@ class Run:
             for tracker in self.trackers:
                 tracker.log({"kind": kind} | record, step)
         for hook in self.hooks:
-            event = Event(kind, step, record, lambda: self.build(self.state.params))
+            event = Event(kind, step, record, lambda: self.build(self.shown))
             self._hook_stop |= hook(event) is True
 
     # --- checkpoints -----------------------------------------------------------------
 
     def _saved_tree(self) -> dict[str, Any]:
-        best = self.state.params if self.best_params is None else self.best_params
+        best = self.shown if self.best_params is None else self.best_params
         return {"state": self.state, "best": best, "frozen": self.frozen}
 
     def save(self) -> None:
@@ -201,10 +207,10 @@ class Run:
         """Evaluates the metric and keeps the best parameters."""
         assert self.validator is not None
         start = time.perf_counter()
-        value, extra = self.validator(self.state.params)
+        value, extra = self.validator(self.shown)
         improved = self.best.improves(value)
         if improved:
-            self.best_params = self.place.replicate_again(self.state.params)
+            self.best_params = self.place.replicate_again(self.shown)
         seconds = time.perf_counter() - start
         self.clock.validation += seconds
         if self.step == 0:
@@ -296,7 +302,8 @@ class Run:
 
     def result(self, stop: StopReason) -> FitResult:
         """Packs up."""
-        last = self.state.params if self.failure is None else self.state.good
+        failed = self.failure is not None and self.state.averaged is None
+        last = self.state.good if failed else self.shown
         chosen = last if self.best_params is None else self.best_params
         validated = self.best_params is not None
         clock = self.clock

@@ -17,10 +17,12 @@ from ._extras import require
 
 
 class TrainState(NamedTuple):
-    """What a step changes. `good` are the last parameters whose loss was finite."""
+    """What a step changes. `good` are the last parameters whose loss was finite,
+    `averaged` their moving average, if one is kept."""
 
     params: Any
     good: Any
+    averaged: Any
     opt_state: Any
     step: Int32[Array, ""]
     failed: Bool[Array, ""]
@@ -35,13 +37,16 @@ class StepOutput(NamedTuple):
     aux: Any
 
 
-def initial_state(params: Any, optimiser: Any, place: Placement) -> TrainState:
+def initial_state(
+    params: Any, optimiser: Any, place: Placement, average: float | None = None
+) -> TrainState:
     """The state before the first step, in fresh buffers."""
     with _lenient():
         opt_state = jax.jit(optimiser.init)(params)
     state = TrainState(
         params=params,
         good=params,
+        averaged=None if average is None else params,
         opt_state=opt_state,
         step=jnp.asarray(0, jnp.int32),
         failed=jnp.asarray(False),
@@ -76,8 +81,10 @@ class CompiledStep:
         static: Any,
         key: jax.Array,
         place: Placement,
+        average: float | None = None,
     ):
         self._place = place
+        self._average = average
         self._frozen: Any = None
         self._key = place.replicate(key)
         self._static = static
@@ -110,12 +117,25 @@ class CompiledStep:
         # later.
         new = TrainState(
             params=_select(ok, params, state.params),
+            averaged=_select(ok, self._mean(state, params), state.averaged),
             good=_select(good_loss, state.params, state.good),
             opt_state=_select(ok, opt_state, state.opt_state),
             step=state.step + ok.astype(jnp.int32),
             failed=state.failed | ~ok,
         )
         return new, StepOutput(loss, norm, ok, aux)
+
+    def _mean(self, state: TrainState, params: Any) -> Any:
+        """The moving average; early on over fewer steps, to forget where it began."""
+        if self._average is None:
+            return None
+        step = state.step.astype(jnp.float32)
+        decay = jnp.minimum(self._average, (1 + step) / (10 + step))
+
+        def mix(old, new):
+            return old + (1 - decay).astype(old.dtype) * (new - old)
+
+        return jax.tree.map(mix, state.averaged, params)
 
     def compile(self, state: TrainState, batch: Any, frozen: Any) -> None:
         """Traces and compiles for the shapes of this batch; keeps the time it took."""

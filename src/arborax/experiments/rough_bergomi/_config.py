@@ -31,6 +31,8 @@ class Config:
     - `features`, `cylinders`: random functions for each level of the signature, and
         random functions of levels and variances at single times.
     - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
+    - `average`: decay of the moving average of weights that is validated and kept; zero
+        for none.
     - `validations`, `validation_paths`: how often and with how many generated paths (at
         most as many as are held out) the validation metric is taken.
     - `price_paths`: how many generated paths price options (at least the test paths).
@@ -66,6 +68,7 @@ class Config:
     schedule: Literal["cosine", "constant"] = "cosine"
     batch: int = 256
     iterations: int = 360
+    average: float = 0.0
     validations: int = 12
     validation_paths: int = 4096
     price_paths: int = 13108

@@ -189,6 +189,7 @@ def _train(
         key=key,
         optimiser=config.optimiser,
         learning_rate=learning_rate(config.schedule, peak, iterations),
+        average=config.average or None,
         steps=iterations,
         metric=metric,
         validate_every=max(1, iterations // config.validations),
