@@ -29,10 +29,12 @@ from arborax.experiments.spd._coordinates import (
     matrices,
     triangles,
 )
-from arborax.experiments.spd._data import Parts
+from arborax.experiments.spd._data import load, Parts
+from arborax.experiments.spd._field import log_cholesky, LogCholeskyField
 from arborax.experiments.spd._generator import parameter_count
 from arborax.experiments.spd._objectives import make_objective
 from arborax.experiments.spd._scores import by_batch, cone, places, spectra, wasserstein
+from arborax.geometry import SPD
 
 
 LAW = SPDDiffusion(steps=64)
@@ -73,7 +75,7 @@ def test_presets():
                 assert points % config.window == 0 and points % config.stride == 0
     quick = load_config()
     assert quick.noise == 6 and quick.start == "identity"
-    assert quick.paths * (1 - quick.train - quick.validation) >= 3000
+    assert quick.test_paths >= 3000 and quick.test_seed != quick.data_seed
     published = load_config(setting="paper", preset="paper")
     assert (published.noise, published.paths, published.batch) == (1, 1028, 16)
     assert published.window == 64 and published.basepoint
@@ -122,6 +124,56 @@ def test_generated_paths(name, values):
     if name == "bnrde":
         assert spectra(np.asarray(paths)).min() > 0
     np.testing.assert_allclose(knots, paths[:, ::16], rtol=1e-9, atol=1e-12)
+
+
+def test_test_paths_are_drawn_apart(folder):
+    config = load_config(preset="smoke")
+    parts = load(config, folder / "cache")
+    other = load(dataclasses.replace(config, test_seed=7), folder / "cache")
+    assert [len(p) for p in (parts.train, parts.validation, parts.test)] == [
+        240,
+        96,
+        128,
+    ]
+    np.testing.assert_array_equal(parts.train, other.train)
+    ends = {tuple(path[-1]) for path in (*parts.train, *parts.validation)}
+    for part in (parts.test, other.test):
+        assert not ends & {tuple(path[-1]) for path in part}
+    with pytest.raises(ValueError, match="test_seed"):
+        load(dataclasses.replace(config, test_seed=config.data_seed), folder / "cache")
+
+
+def test_logarithmic_coordinates_of_the_field(rng):
+    """Against SciPy's factor; at the identity they are those of the logarithm."""
+    raw = rng.standard_normal((3, 3))
+    spd = raw @ raw.T + 0.1 * np.eye(3)
+    factor = scipy.linalg.cholesky(spd, lower=True)
+    unit = np.sqrt(2) * factor / np.diag(factor)
+    np.fill_diagonal(unit, 2 * np.log(np.diag(factor)))
+    found = log_cholesky(jnp.asarray(spd))
+    np.testing.assert_allclose(found, unit[np.tril_indices(3)], rtol=1e-9)
+    np.testing.assert_array_equal(log_cholesky(jnp.eye(3)), np.zeros(6))
+    # The orthonormal basis of symmetric matrices is that of the geometry.
+    move = jnp.asarray(rng.standard_normal(6))
+    ahead = SPD(3).exp(jnp.eye(3), 1e-5 * move)
+    np.testing.assert_allclose(log_cholesky(ahead) / 1e-5, move, atol=1e-4)
+
+
+def test_field_in_logarithmic_coordinates(rng):
+    field = LogCholeskyField(7, 6, 8, 2, key=jax.random.PRNGKey(3))
+    point = SPD(3).random_point(jax.random.PRNGKey(4))
+    np.testing.assert_array_equal(field(point), field(jnp.eye(3)))  # constant at first
+    leaves, rest = eqx.partition(field, eqx.is_array)
+    leaves = jax.tree.map(lambda x: jnp.asarray(rng.standard_normal(x.shape)), leaves)
+    field = eqx.combine(leaves, rest)
+    rows = jnp.stack([field.channel(i, point) for i in range(7)])
+    np.testing.assert_allclose(field(point), rows, rtol=1e-12)
+    assert np.abs(field(point) - field(jnp.eye(3))).max() > 0.1
+    # The linear part alone: a pull towards the point where it vanishes.
+    still = jax.tree.map(jnp.zeros_like, field.mlp)
+    pull = eqx.tree_at(lambda f: f.mlp, field, still)
+    expected = np.tanh(np.asarray(pull.linear) @ np.asarray(log_cholesky(point)))
+    np.testing.assert_allclose(pull(point), expected, rtol=1e-12)
 
 
 def test_log_head_stays_on_the_cone(values):

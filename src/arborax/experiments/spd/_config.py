@@ -15,8 +15,10 @@ class Config:
     - `data`: `"simulated"`, or real covariances: `"stocks"` (skfolio) or `"emg"`
         (geomstats), cut into windows that are whitened to start at the identity.
     - `reading`, `paths`, `steps`, `data_seed`: of the simulated diffusion.
-    - `train`, `validation`: fractions; the rest is the test set. Paths in order, real
-        data by time with a gap.
+    - `train`, `validation`: fractions of the simulated paths, in order; of real data by
+        time with a gap, and the rest is the test set.
+    - `test_paths`, `test_seed`: simulated test paths, drawn apart from the others and
+        used for nothing but the scores at the end.
     - `thin`: models are driven at, and give, every so many-th point of the grid.
     - `horizons`, `early`: indices of the full grid at which eigenvalues are compared;
         `early` are those near the start, shown apart.
@@ -27,6 +29,8 @@ class Config:
         coordinate, as published.
     - `calculus`, `interpolation`, `basepoint`: of B-NRDE. `interpolation="joined"`:
         geodesics on the cone, lines elsewhere.
+    - `field`: what the fields of B-NRDE see of their point: `"entries"`, as published,
+        or `"log-cholesky"`, see `LogCholeskyField`.
     - `start`: `"identity"` fixes the first point there; `"learned"` as published.
     - `head`: how baselines give a matrix: `"vech"` linear, as published, or `"log"`,
         through the exponential.
@@ -55,8 +59,10 @@ class Config:
     paths: int = 16384
     steps: int = 1024
     data_seed: int = 42
-    train: float = 0.7
-    validation: float = 0.1
+    train: float = 0.8
+    validation: float = 0.2
+    test_paths: int = 4096
+    test_seed: int = 1042
     thin: int = 4
     horizons: tuple[int, ...] = (128, 256, 384, 512, 768, 1024)
     early: tuple[int, ...] = (16, 32, 64)
@@ -69,6 +75,7 @@ class Config:
     calculus: Literal["ito", "stratonovich"] = "ito"
     interpolation: Literal["taylor", "log-ode", "joined"] | None = None
     basepoint: bool = False
+    field: Literal["entries", "log-cholesky"] = "log-cholesky"
     start: Literal["identity", "learned"] = "identity"
     head: Literal["vech", "log"] = "vech"
     objective: str = "fourier"
@@ -80,7 +87,7 @@ class Config:
     stride: int = 8
     features: int = 192
     scales: tuple[float, ...] = (0.3, 1.0, 2.0)
-    weights: tuple[float, ...] = (1.0, 0.1)
+    weights: tuple[float, ...] = (1.0, 3.0)
     mirrored: bool = True
     optimiser: str = "adamw"
     learning_rate: float = 4e-3
@@ -123,7 +130,14 @@ def load_config(
 
 # 64 steps a path, all of them seen by the model, eight or sixteen windows.
 _REAL = dict(
-    steps=64, thin=1, horizons=(8, 16, 32, 48, 64), early=(1, 2, 4), window=4, stride=4
+    steps=64,
+    thin=1,
+    horizons=(8, 16, 32, 48, 64),
+    early=(1, 2, 4),
+    window=4,
+    stride=4,
+    train=0.7,
+    validation=0.1,
 )
 REAL: dict[str, dict[str, Any]] = {
     "smoke": {**_REAL, "window": 8, "stride": 8},

@@ -41,11 +41,14 @@ def load(config: Config, cache: str | os.PathLike | None = None) -> Parts:
         values = np.ascontiguousarray(data.values[:, :: config.thin])
         first = int(round(config.train * len(values), 6))
         second = int(round((config.train + config.validation) * len(values), 6))
+        if config.test_seed == config.data_seed:
+            raise ValueError("`test_seed` must differ from `data_seed`.")
+        fresh = dataset(law, config.test_paths, seed=config.test_seed, folder=cache)
         return Parts(
             data.ts[:: config.thin],
             values[:first],
             values[first:second],
-            values[second:],
+            np.ascontiguousarray(fresh.values[:, :: config.thin]),
             values,
             dataclasses.replace(law, steps=config.steps // config.thin),
         )

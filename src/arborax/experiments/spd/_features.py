@@ -51,18 +51,19 @@ class PathFeatures(eqx.Module):
         kind: str = "ito",
         features: int = 192,
         scales: tuple[float, ...] = (0.3, 1.0, 2.0),
-        weights: tuple[float, ...] = (1.0, 0.1),
+        weights: tuple[float, ...] = (1.0, 3.0),
         seed: int = 0,
     ):
         """**Arguments:**
 
         - `paths`, `brackets`: data that set all scales.
         - `kind`: `"ito"` or `"branched"`, of the signature features.
-        - `features`: of each level of the signature, and of each other group.
+        - `features`: of each level of the signature; there are twice as many cylinders
+            and four times as many steps: fewer than the ways in which the law of a step
+            can depend on the point would leave some of these unseen.
         - `scales`: frequencies of the signature features.
         - `weights`: of the second and the third group in squared distances; the first
-            has weight one. Small weights favour late times and slow drifts, large ones
-            early times and the noise.
+            has weight one.
         - `seed`: fixes frequencies, phases and times.
         """
         channels, dtype = paths.shape[-1], paths.dtype
@@ -85,25 +86,27 @@ class PathFeatures(eqx.Module):
             return vectors * rng.choice([0.7, 1.5, 3.0], size) / (2 * math.pi)
 
         # Half of the times crowd towards the start, where the law changes fastest.
-        power = np.where(np.arange(features) % 2 == 0, 1.0, 2.0)
-        places = (count * rng.uniform(size=features) ** power).astype(int)
+        single, local = 2 * features, 4 * features
+        power = np.where(np.arange(single) % 2 == 0, 1.0, 2.0)
+        places = (count * rng.uniform(size=single) ** power).astype(int)
         self.places = 1 + np.minimum(places, count - 1)
-        self.directions = directions(features).astype(dtype)
-        self.phases = rng.uniform(size=features).astype(dtype)
+        self.directions = directions(single).astype(dtype)
+        self.phases = rng.uniform(size=single).astype(dtype)
         self.spread = values.std(axis=0)[self.places].T
-        self.move = directions(features).astype(dtype)
-        # Half see the step alone, half also where and when it is made.
-        seen = np.arange(features) % 2
-        self.level = (seen * directions(features)).astype(dtype)
-        self.clock = (seen * rng.standard_normal(features) / 2).astype(dtype)
-        self.step_phases = rng.uniform(size=features).astype(dtype)
+        self.move = directions(local).astype(dtype)
+        # A quarter see the step alone, the others also where and when it is made.
+        seen = np.arange(local) % 4 > 0
+        self.level = (seen * directions(local)).astype(dtype)
+        self.clock = (seen * rng.standard_normal(local) / 2).astype(dtype)
+        self.step_phases = rng.uniform(size=local).astype(dtype)
         self.overall = values.std(axis=(0, 1))
         self.delta = np.diff(values, axis=1).std(axis=0)
-        self.deviation = np.ones((2 * features,), dtype)
+        self.deviation = np.ones((single + local,), dtype)
         raw = np.asarray(eqx.filter_jit(self._others.__func__)(self, paths))
         deviation = np.maximum(raw.std(axis=0), 0.05 * raw.std(axis=0).max())
-        share = np.repeat(np.sqrt(np.maximum(weights, 1e-12)), features)
-        self.deviation = (deviation * math.sqrt(features) / share).astype(dtype)
+        sizes = np.asarray([single, local])
+        share = np.repeat(np.sqrt(np.maximum(weights, 1e-12) / sizes), sizes)
+        self.deviation = (deviation / share).astype(dtype)
 
     def _others(self, paths: Array) -> Float[Array, "paths _"]:
         # Frequencies in the units of the data, so that no array is divided.

@@ -16,6 +16,7 @@ from ...geometry import SPD, spd_from_vech
 from ...paths import SampledPath
 from ._config import Config
 from ._coordinates import identity_triangle, size_of, triangles
+from ._field import LogCholeskyField
 
 
 class Generator(eqx.Module):
@@ -102,7 +103,7 @@ def _bnrde(algebra: Callable) -> Callable:
     def make(config: Config, channels: int, **common: Any) -> models.BNRDE:
         common.pop("hidden")
         trees = algebra is MuntheKaasWright
-        return models.BNRDE(
+        model = models.BNRDE(
             algebra(1 + channels, 2),
             geometry=SPD(size_of(channels)),
             depth=config.depth,
@@ -112,6 +113,17 @@ def _bnrde(algebra: Callable) -> Callable:
             basepoint=config.basepoint,
             **common,
         )
+        if config.field == "entries":
+            return model
+        field = LogCholeskyField(
+            1 + channels,
+            channels,
+            config.width,
+            config.depth,
+            dtype=common["dtype"],
+            key=common["key"],
+        )
+        return eqx.tree_at(lambda m: m.vector_field, model, field)
 
     return make
 
