@@ -162,7 +162,9 @@ def test_logarithmic_coordinates_of_the_field(rng):
 def test_field_in_logarithmic_coordinates(rng):
     field = LogCholeskyField(7, 6, 8, 2, key=jax.random.PRNGKey(3))
     point = SPD(3).random_point(jax.random.PRNGKey(4))
-    np.testing.assert_array_equal(field(point), field(jnp.eye(3)))  # constant at first
+    # At first a Brownian motion of the frame.
+    for y in (point, jnp.eye(3)):
+        np.testing.assert_allclose(field(y), 0.5 * np.eye(7, 6, -1), atol=1e-12)
     leaves, rest = eqx.partition(field, eqx.is_array)
     leaves = jax.tree.map(lambda x: jnp.asarray(rng.standard_normal(x.shape)), leaves)
     field = eqx.combine(leaves, rest)

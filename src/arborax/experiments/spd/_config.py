@@ -49,6 +49,8 @@ class Config:
     - `mirrored`: train with pairs of drivers `W`, `-W`, which halves the noise of mean
         features; `batch` counts both.
     - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
+    - `average`: decay of the moving average of weights that is validated and kept; zero
+        for none.
     - `selection`: the validation metric: W1 at the horizons, `"mean"` or `"median"`.
     - `finetune_objective`, `finetune_learning_rate`, `finetune_iterations`: of the
         second stage of `bnrde-bk`.
@@ -94,6 +96,7 @@ class Config:
     schedule: Literal["cosine", "constant"] = "cosine"
     batch: int = 128
     iterations: int = 200
+    average: float = 0.0
     validations: int = 8
     selection: Literal["mean", "median"] = "mean"
     finetune_objective: str = "fourier-branched"

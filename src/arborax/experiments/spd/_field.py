@@ -32,8 +32,8 @@ class LogCholeskyField(eqx.Module):
     point, as `(channels, dim)`.
 
     Training begins with a Brownian motion of the frame: the first field (time) is zero,
-    field `i` is half of the frame vector `i`, in turns if there are more. A pull towards
-    a point is linear in $z$ to first order, so that $A$ learns it fast.
+    each of the others half of one frame vector. A pull towards a point is linear in $z$
+    to first order, so that $A$ learns it fast.
     """
 
     mlp: MLP

@@ -186,6 +186,7 @@ def _train(
         optimiser=config.optimiser,
         learning_rate=learning_rate(config.schedule, peak, iterations),
         steps=iterations,
+        average=config.average or None,
         metric=metric,
         validate_every=max(1, iterations // config.validations),
         checkpoint=checkpoint,
