@@ -238,6 +238,10 @@ def test_objectives_prefer_the_truth(name, setting, coordinates, values):
     assert np.isfinite(same) and abs(same) < other / 4
 
 
+def _quarters(values):
+    return [spectra(p[:, [8, 16, 32, 64]]) for p in np.split(values, 4)]
+
+
 def test_scores(values):
     config = load_config(preset="smoke")
     true, other, known = values[:256], values[256:512], values
@@ -248,6 +252,8 @@ def test_scores(values):
     assert (np.asarray(found["identity"]) > np.asarray(found["mean_path"])).all()
     assert (np.asarray(found["mean_path"]) > upper).all()
     assert found["cone"]["points_off"] == 0 and found["variation"] < 0.2
+    here = [wasserstein(p, spectra(true[:, [8, 16, 32, 64]])) for p in _quarters(known)]
+    np.testing.assert_allclose(found["floor_here"], np.mean(here, axis=0))
     json.dumps(found)
     # By hand: the mean over eigenvalues of the mean gap of sorted samples.
     a, b = (spectra(p[:, [64]]) for p in (true, other))
@@ -285,6 +291,25 @@ def test_run_leaves_files_a_table_and_a_report(result, folder):
         report([], folder / "none.html", "spd")
     again = run(model="bnrde-bk", preset="smoke", folder=folder, resume=True)
     assert again["scores"] == result["scores"]
+
+
+def test_table_compares_with_the_best_baseline_at_each_time(result):
+    def other(model, seed, factor):
+        scores = {**result["scores"], "w1": [v * factor for v in (1, 1, 1, 2)]}
+        return {**result, "model": model, "seed": seed, "scores": scores}
+
+    floor = {"floor": [0.5] * 4}
+    results = [other("bnrde", 1, 1.0), other("bnrde", 2, 3.0)]
+    results += [other("gru", 1, 4.0), other("ncde", 1, 8.0)]
+    results[3]["scores"]["w1"] = [8.0, 1.0, 8.0, 80.0]
+    for one in results:
+        one["scores"].update(floor)
+    lines = {
+        line.split("  ")[0]: line.split()[-4:] for line in table(results).split("\n")
+    }
+    assert lines["B-NRDE (GK) / floor"] == ["4.00", "4.00", "4.00", "8.00"]
+    assert lines["B-NRDE (GK) / best baseline"] == ["0.50", "2.00", "0.50", "0.50"]
+    assert " / " not in table(results[2:])
 
 
 def test_missing_package_is_named(monkeypatch, tmp_path):

@@ -82,8 +82,10 @@ def score(generated: Paths, true: Paths, known: Paths, config: Config) -> dict:
 
     A dictionary: `columns`; by column `w1`, `floor` (mean W1 of two samples of `known`,
     of the size of the test set or half of what there is), `floor_upper` (95 %
-    quantile), `identity` and `mean_path` (constant identity; deterministic path at the
-    mean eigenvalues of `known`), `past` (`known` against test, for real data), and
+    quantile), `floor_here` (simulated data: mean W1 of samples of `known` of the size
+    of the test set against this very one, which may be unusual), `identity` and
+    `mean_path` (constant identity; deterministic path at the mean eigenvalues of
+    `known`), `past` (`known` against test, for real data), and
     `batch_w1`, `batch_floor` with batches of 16; `variation`, a KS of realised
     variation on the grid of windows, with its floor; `cone`.
     """
@@ -112,7 +114,10 @@ def score(generated: Paths, true: Paths, known: Paths, config: Config) -> dict:
         "variation_floor": float(move_floor.mean),
         "cone": cone(generated),
     }
-    if config.data != "simulated":
+    if config.data == "simulated":
+        parts = [pool[i : i + size] for i in range(0, len(pool) - size + 1, size)]
+        out["floor_here"] = _numbers(np.mean([wasserstein(p, b) for p in parts], 0))
+    else:
         out["past"] = _numbers(wasserstein(pool, b))
     return out
 

@@ -53,6 +53,7 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     pooled: Lines = [
         ("floor (true against true)", percent_cells([first["floor"]])),
         ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
+        *_here(results),
         ("reference: constant identity", percent_cells([first["identity"]])),
         ("reference: mean path", percent_cells([first["mean_path"]])),
     ]
@@ -73,6 +74,7 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
             batch.append((f"{label}, published", _published(model, first["columns"])))
         cone.append((seeds, _cone(group)))
         more += [(label, _more(result)) for result in group]
+    pooled += _ratios(groups, first["floor"])
     return {
         "columns": first["columns"],
         "pooled": pooled,
@@ -81,6 +83,31 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
         "more": more,
         "test_paths": first["test_paths"],
     }
+
+
+def _here(results: list[dict[str, Any]]) -> Lines:
+    """The floor against the test paths of these runs, which are the same for all; older
+    results do not have it."""
+    found = [r["scores"]["floor_here"] for r in results if "floor_here" in r["scores"]]
+    return [("floor on these test paths", percent_cells(found[:1]))] if found else []
+
+
+def _ratios(groups: dict[str, list], floor: list[float]) -> Lines:
+    """Mean scores of B-NRDE over the floor, and over the lowest mean at each time of
+    the models that are not B-NRDE."""
+    if "bnrde" not in groups:
+        return []
+    means = {
+        model: np.mean([r["scores"]["w1"] for r in group], axis=0)
+        for model, group in groups.items()
+    }
+    ours, label = means["bnrde"], LABELS["bnrde"]
+    lines = [(f"{label} / floor", [f"{v:.2f}" for v in ours / np.asarray(floor)])]
+    others = [v for model, v in means.items() if not model.startswith("bnrde")]
+    if others:
+        ratio = ours / np.min(others, axis=0)
+        lines.append((f"{label} / best baseline", [f"{v:.2f}" for v in ratio]))
+    return lines
 
 
 def _published(model: str, columns: list[str]) -> list[str]:
