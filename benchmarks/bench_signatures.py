@@ -1,14 +1,21 @@
 """Signatures and log-signatures against pysiglib, signax, iisignature and roughpy.
 
-    python benchmarks/bench_signatures.py [--repeats 5] [--dtypes float32] [--quick]
-        [--continue]
+    python benchmarks/bench_signatures.py [--repeats 3] [--dtypes float32] [--quick]
+        [--resume] [--limit 10]
 
 Needs the extra `bench`; a rival that is not installed is left out. All libraries run
 in turn in one process, so that a busy machine slows all of them; times are process CPU
 seconds (both cores add up) and a ratio is rival / arborax, larger is better for us.
 Gradients pull back one fixed random covector. Compile time and the temporary memory
-of the compiled program are reported beside. Writes `benchmarks/results/signatures.json`
-and `.md` after each cell; `--continue` keeps the cells that are there.
+of the compiled program are reported beside.
+
+A rival that needs more than `--limit` CPU seconds for a call is recorded as such: for
+large algebras the call is first tried on one path in a process of its own, which is
+ended in time, and extrapolated to the batch. `Ito` is compared with the rival's planar
+signature, so it shares the rival's time with `MuntheKaasWright`. roughpy runs a Python
+loop over paths and is run once for each number of channels. Writes
+`benchmarks/results/signatures.json` and `.md` after each algebra; `--resume` keeps what
+is there and goes on.
 """
 
 import argparse
@@ -16,6 +23,8 @@ import importlib
 import json
 import os
 import platform
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -45,8 +54,9 @@ QUICK = [
     (8, 128, 20, 3),
 ]
 ALGEBRAS = (abx.Shuffle, abx.GrossmanLarson, abx.MuntheKaasWright, abx.Ito)
-# The rival walks trees: beyond this many coordinates one call takes minutes.
-RIVAL_LIMIT = 4000
+# Rivals of larger algebras are tried in a process that can be ended.
+SMALL = 300
+MODES = [(log, gradient) for log in (False, True) for gradient in (False, True)]
 
 
 def optional(name):
@@ -63,23 +73,32 @@ def cpu_seconds(function, calls: int) -> float:
     return (time.process_time() - start) / calls
 
 
-def race(runners: dict, repeats: int) -> dict[str, float]:
+def race(runners: dict, repeats: int, limit: float) -> dict:
     """Median CPU seconds of a call of each runner, taken in turn.
 
     In each turn a runner is called once untimed, since the one before it has emptied
-    the caches, then often enough for some 20 milliseconds.
+    the caches, then often enough for some 20 milliseconds. One that takes longer than a
+    second is timed once; beyond the limit a string tells so.
     """
-    calls = {}
+    calls, times = {}, {}
     for name, function in runners.items():
-        jax.block_until_ready(function())
+        once = cpu_seconds(function, 1)
+        if once > 1:
+            times[name] = [once]
+            continue
         once = cpu_seconds(function, 1)
         calls[name] = max(1, min(50, int(0.02 / max(once, 1e-6))))
-    times = {name: [] for name in runners}
+        times[name] = []
     for _ in range(repeats):
-        for name, function in runners.items():
-            jax.block_until_ready(function())
-            times[name].append(cpu_seconds(function, calls[name]))
-    return {name: float(np.median(values)) for name, values in times.items()}
+        for name, count in calls.items():
+            if count > 1:
+                jax.block_until_ready(runners[name]())
+            times[name].append(cpu_seconds(runners[name], count))
+    medians = {name: float(np.median(values)) for name, values in times.items()}
+    return {
+        name: value if name == "arborax" or value <= limit else f"> {limit:g} s"
+        for name, value in medians.items()
+    }
 
 
 def covector(alg, path, log: bool):
@@ -107,7 +126,7 @@ def ours(alg, path, log: bool, gradient: bool):
 
 def pysiglib_runner(alg, path, log: bool, gradient: bool):
     pysiglib, torch = optional("pysiglib"), optional("torch")
-    if pysiglib is None or torch is None or alg.size > RIVAL_LIMIT:
+    if pysiglib is None or torch is None:
         return None
     dim, depth = alg.dim, alg.depth
     array = np.array(path)
@@ -163,7 +182,7 @@ def signax_runner(alg, path, log: bool, gradient: bool):
 
     weights = covector(alg, path, log)
     target = jax.grad(lambda x: jnp.vdot(weights, value(x))) if gradient else value
-    compiled = jax.jit(target)
+    compiled = jax.jit(target).lower(path).compile()
     return lambda: compiled(path)
 
 
@@ -188,9 +207,10 @@ def roughpy_runner(alg, path, log: bool, gradient: bool):
     roughpy = optional("roughpy")
     if roughpy is None or gradient or not isinstance(alg, abx.Shuffle):
         return None
-    steps = np.diff(np.array(path, np.float64), axis=1)
-    if steps.size * alg.size > 2e8:
+    first = {dim: depth for _, _, dim, depth in reversed(CELLS)}
+    if alg.depth != first[alg.dim] or path.dtype != jnp.float32:
         return None
+    steps = np.diff(np.array(path, np.float64), axis=1)
     context = roughpy.get_context(alg.dim, alg.depth, roughpy.DPReal)
     whole = roughpy.RealInterval(0, steps.shape[1])
     times = np.arange(steps.shape[1], dtype=float)
@@ -242,66 +262,170 @@ def gaps() -> dict[str, float]:
     return out
 
 
-def run_cell(cell, dtype, repeats):
-    batch, length, dim, depth = cell
+def sample(cell, dtype):
+    batch, length, dim, _ = cell
     rng = np.random.default_rng(0)
     path = rng.normal(size=(batch, length, dim)).cumsum(1) / np.sqrt(length)
-    path = jnp.asarray(path, dtype)
-    for algebra in ALGEBRAS:
-        alg = algebra(dim, depth)
-        for log in (False, True):
-            for gradient in (False, True):
-                call, seconds, memory = ours(alg, path, log, gradient)
-                runners = {"arborax": call}
-                for name, make in RIVALS.items():
-                    runner = make(alg, path, log, gradient)
-                    if runner is not None:
-                        runners[name] = runner
-                times = race(runners, repeats)
-                yield {
-                    "cell": list(cell),
-                    "dtype": dtype,
-                    "algebra": algebra.__name__,
-                    "quantity": "log-signature" if log else "signature",
-                    "mode": "gradient" if gradient else "forward",
-                    "cpu_seconds": times,
-                    "ratios": {
-                        name: value / times["arborax"]
-                        for name, value in times.items()
-                        if name != "arborax"
-                    },
-                    "compile_seconds": seconds,
-                    "temporary_bytes": memory,
-                }
+    return jnp.asarray(path, dtype)
+
+
+def probe(name: str, cell, algebra: str):
+    """Print the CPU seconds of pysiglib for one path, one line for each mode."""
+    alg = getattr(abx, algebra)(*cell[2:])
+    path = sample((1, *cell[1:]), "float32")
+    for log, gradient in MODES:
+        runner = RIVALS[name](alg, path, log, gradient)
+        first = cpu_seconds(runner, 1)  # may include a start-up
+        print(first if first > 1 else cpu_seconds(runner, 1), flush=True)
+
+
+def obstacles(name: str, cell, algebra, limit: float) -> list[str | None]:
+    """What keeps a rival from one call in each mode, by extrapolation from one path.
+
+    The process may take twice the limit on top of its start.
+    """
+    command = [sys.executable, __file__, "--probe", name, algebra.__name__]
+    command += map(str, cell)
+    reason = f"> {limit:g} s"
+    try:
+        run = subprocess.run(command, capture_output=True, timeout=30 + 2 * limit)
+        out = run.stdout
+        missing = "failed" if run.returncode else reason
+    except subprocess.TimeoutExpired as late:
+        out, missing = late.stdout or b"", reason
+    seconds = [float(line) * cell[0] for line in out.split()]
+    found = [None if x <= limit else reason for x in seconds]
+    return found + [missing] * (len(MODES) - len(found))
+
+
+def one_row(alg, path, log, gradient, options, borrowed: dict, obstacle: str | None):
+    """Our measurement and the rivals'; times of `borrowed` rivals are taken over."""
+    call, seconds, memory = ours(alg, path, log, gradient)
+    runners, told = {"arborax": call}, {}
+    for name, make in RIVALS.items():
+        if name in borrowed:
+            continue
+        if name == "pysiglib" and obstacle:
+            told[name] = obstacle
+            continue
+        try:
+            runner = make(alg, path, log, gradient)
+        except Exception as error:  # a rival's refusal is a result
+            told[name] = f"refused ({type(error).__name__})"
+            continue
+        if runner is not None:
+            runners[name] = runner
+    times = {**race(runners, options.repeats, options.limit), **told, **borrowed}
+    mine = times["arborax"]
+    return {
+        "cell": [*path.shape, alg.depth],
+        "dtype": str(path.dtype),
+        "algebra": type(alg).__name__,
+        "size": alg.primitive_size if log else alg.size,
+        "quantity": "log-signature" if log else "signature",
+        "mode": "gradient" if gradient else "forward",
+        "cpu_seconds": times,
+        "ratios": {
+            name: value / mine
+            for name, value in times.items()
+            if name != "arborax" and not isinstance(value, str)
+        },
+        "compile_seconds": seconds,
+        "temporary_bytes": memory,
+    }
+
+
+def run_algebra(cell, dtype, algebra, options, before: list[dict]):
+    """Four rows: signature and log-signature, forward and gradient."""
+    try:
+        alg = algebra(*cell[2:])
+    except ValueError as error:
+        yield {
+            "cell": list(cell),
+            "dtype": dtype,
+            "algebra": algebra.__name__,
+            "refused": str(error).split(",", 1)[0],
+            "ratios": {},
+        }
+        return
+    path = sample(cell, dtype)
+    planar = {
+        (row["quantity"], row["mode"]): row["cpu_seconds"]
+        for row in before
+        if algebra is abx.Ito
+        and row["algebra"] == "MuntheKaasWright"
+        and (row["cell"], row["dtype"]) == (list(cell), dtype)
+        and "refused" not in row
+    }
+    found: list[str | None] = [None] * len(MODES)
+    if alg.size > SMALL and algebra is not abx.Ito and optional("pysiglib"):
+        found = obstacles("pysiglib", cell, algebra, options.limit)
+    for (log, gradient), obstacle in zip(MODES, found):
+        what = ("log-signature" if log else "signature",)
+        what += ("gradient" if gradient else "forward",)
+        seen = planar.get(what, {})
+        borrowed = {k: seen[k] for k in ("pysiglib",) if k in seen}
+        if algebra is abx.Ito and not borrowed:
+            obstacle = "not run"
+        yield one_row(alg, path, log, gradient, options, borrowed, obstacle)
+
+
+LOSSES = """\
+Where we lose (a ratio below one), and why: the tensor signature forward. The rival is a
+single pass in C++ that keeps one signature in registers and cache; ours is a few
+batched matrix products over time whose operands, streams of half the depth, pass
+through memory, and XLA starts each of them anew, which shows on small arrays. The same
+streams make gradients cheap."""
 
 
 def write(rows, settings, folder: Path):
     folder.mkdir(parents=True, exist_ok=True)
     document = {"settings": settings, "rows": rows}
     (folder / "signatures.json").write_text(json.dumps(document, indent=1) + "\n")
+    done = [row for row in rows if "refused" not in row]
+    lost = [
+        f"{row['algebra']} {tuple(row['cell'])} {row['quantity']} {row['mode']} "
+        f"{row['dtype']} {name} {ratio:.2f}x"
+        for row in done
+        for name, ratio in row["ratios"].items()
+        if ratio < 1
+    ]
     lines = [
         "CPU milliseconds of one call; a ratio is rival / arborax, above one we are "
-        "faster. `Ito` is raced against the planar signature that it compresses. "
-        f"{settings['machine']}, {settings['dtypes']}, `{settings['command']}`.",
+        "faster. `Ito` is compared with the planar signature that it compresses. "
+        f"`> {settings['limit']:g} s`: the rival needs more than that for one call "
+        "(extrapolated from one path where it has more than "
+        f"{SMALL} coordinates). roughpy runs a Python loop over paths and was run once "
+        "for each number of channels. "
+        f"{settings['machine']}, `{settings['command']}`.",
+        "",
+        *([LOSSES, "", f"{len(lost)} ratios below one:", ""] if lost else []),
+        *[f"- {line}" for line in lost],
         "",
         "| batch, length, dim, depth | algebra | quantity | arborax ms | pysiglib | "
         "signax | iisignature | roughpy | compile s | memory MB |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        ratios = [
-            f"{row['ratios'][name]:.2f}x" if name in row["ratios"] else "–"
-            for name in RIVALS
-        ]
-        what = f"{row['quantity']}, {row['mode']}"
-        if len(settings["dtypes"]) > 1:
-            what += f", {row['dtype']}"
+        cell = ", ".join(map(str, row["cell"]))
+        if "refused" in row:
+            what = f"{row['dtype']}: refused, {row['refused']}"
+            lines.append(f"| {cell} | {row['algebra']} | {what} |" + " |" * 7)
+            continue
+        ratios = [shown(row, name) for name in RIVALS]
+        what = f"{row['quantity']}, {row['mode']}, {row['dtype']}"
         lines.append(
-            f"| {', '.join(map(str, row['cell']))} | {row['algebra']} | {what} | "
+            f"| {cell} | {row['algebra']} | {what} | "
             f"{1e3 * row['cpu_seconds']['arborax']:.2f} | {' | '.join(ratios)} | "
             f"{row['compile_seconds']:.1f} | {row['temporary_bytes'] / 1e6:.1f} |"
         )
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
+
+
+def shown(row: dict, name: str) -> str:
+    if name in row["ratios"]:
+        return f"{row['ratios'][name]:.2f}x"
+    return str(row["cpu_seconds"].get(name, "–"))
 
 
 def stored_rows(folder: Path) -> list[dict]:
@@ -311,43 +435,50 @@ def stored_rows(folder: Path) -> list[dict]:
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
+    parser.add_argument("--limit", type=float, default=10.0, help="CPU seconds")
     parser.add_argument("--quick", action="store_true", help="six cells only")
-    parser.add_argument("--continue", action="store_true", dest="go_on")
+    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--probe", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.probe:
+        name, algebra, *cell = options.probe
+        return probe(name, tuple(map(int, cell)), algebra)
     command = f"python benchmarks/bench_signatures.py --repeats {options.repeats}"
-    command += " --dtypes " + " ".join(options.dtypes)
+    command += f" --limit {options.limit:g} --dtypes " + " ".join(options.dtypes)
     command += " --quick" if options.quick else ""
     settings = {
         "command": command,
+        "limit": options.limit,
         "largest_differences": gaps(),
-        "dtypes": options.dtypes,
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
         f"jax {jax.__version__}",
     }
     folder = Path(__file__).parent / "results"
-    rows = stored_rows(folder) if options.go_on else []
-    done = {(*row["cell"], row["dtype"]) for row in rows}
-    settings["dtypes"] = sorted({row["dtype"] for row in rows} | {*options.dtypes})
+    rows = stored_rows(folder) if options.resume else []
+    done = {(*row["cell"], row["dtype"], row["algebra"]) for row in rows}
     for dtype in options.dtypes:
         for cell in QUICK if options.quick else CELLS:
-            if (*cell, dtype) in done:
-                continue
-            for row in run_cell(cell, dtype, options.repeats):
-                rows.append(row)
-                shown = {k: f"{v:.2f}x" for k, v in row["ratios"].items()}
-                print(
-                    row["cell"],
-                    dtype,
-                    row["algebra"],
-                    row["quantity"],
-                    row["mode"],
-                    f"{1e3 * row['cpu_seconds']['arborax']:.2f} ms",
-                    shown,
-                    flush=True,
-                )
-            write(rows, settings, folder)
+            for algebra in ALGEBRAS:
+                if (*cell, dtype, algebra.__name__) in done:
+                    continue
+                fresh = list(run_algebra(cell, dtype, algebra, options, rows))
+                rows = rows + fresh
+                write(rows, settings, folder)
+                for row in fresh:
+                    print(_line(row), flush=True)
+
+
+def _line(row: dict) -> str:
+    if "refused" in row:
+        return f"{row['cell']} {row['dtype']} {row['algebra']} {row['refused']}"
+    ratios = " ".join(f"{name} {shown(row, name)}" for name in RIVALS)
+    return (
+        f"{row['cell']} {row['dtype']} {row['algebra']} {row['quantity']} "
+        f"{row['mode']} {1e3 * row['cpu_seconds']['arborax']:.2f} ms, {ratios}, "
+        f"compile {row['compile_seconds']:.1f} s"
+    )
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
-from arborax.signatures._nodes import mix_nodes
+from arborax.algebra import SparseMap
 from arborax.signatures._outer import outer
+from arborax.signatures._sparse_rows import apply_rows
+from arborax.signatures._stored import stored
 
 
 def plain_outer(x, y):
@@ -53,16 +55,25 @@ def test_outer_in_all_orders_and_batches(getkey):
         np.testing.assert_allclose(gradient, expected, rtol=1e-12)
 
 
-def test_mix_nodes(getkey):
-    matrix = np.array([[1.0, -2.0, 0.0], [0.0, 0.0, 0.0], [0.5, 3.0, 1.0]])
-    x = jr.normal(getkey(), (2, 4, 3, 5))
-    plain = lambda x: jnp.einsum("rk,bwks->bwrs", jnp.asarray(matrix), x)  # noqa: E731
-    ours = lambda x: mix_nodes(matrix, x)  # noqa: E731
-    np.testing.assert_allclose(ours(x), plain(x), rtol=1e-14)
-    w = jr.normal(getkey(), (2, 4, 3, 5))
-    both = [jax.grad(lambda x, f=f: jnp.vdot(w, f(x)))(x) for f in (ours, plain)]
-    np.testing.assert_allclose(*both, rtol=1e-14)
-    check_grads(as_arrays(lambda x: ours(x) ** 2), (x,), order=2, modes=("fwd", "rev"))
-    xs = jr.normal(getkey(), (2, 4, 3, 5, 2))
-    mapped = jax.vmap(ours, in_axes=-1, out_axes=-1)(xs)
-    np.testing.assert_allclose(mapped[..., 1], ours(xs[..., 1]), rtol=1e-14)
+@pytest.mark.parametrize("width", [3, 40, 900])
+def test_sparse_rows(width, getkey):
+    """Rows of few and of very many entries, and the transpose of either."""
+    rng = np.random.default_rng(width)
+    count, columns = 30, 2000
+    row = np.concatenate([np.zeros(width, int), rng.integers(0, count, 3 * count)])
+    column = rng.integers(0, columns, row.size)
+    sparse = SparseMap(row, column, rng.normal(size=row.size), (count, columns))
+    x, y = jr.normal(getkey(), (columns, 2)), jr.normal(getkey(), (count, 2))
+    dense = sparse.todense()
+    value, pull = jax.vjp(lambda x: apply_rows(sparse, x), x)
+    np.testing.assert_allclose(value, dense @ x, rtol=1e-11, atol=1e-11)
+    np.testing.assert_allclose(pull(y)[0], dense.T @ y, rtol=1e-11, atol=1e-11)
+
+
+def test_stored_is_the_identity(getkey):
+    x = jr.normal(getkey(), (3, 4)).at[0, 0].set(jnp.inf)
+    np.testing.assert_array_equal(jax.jit(stored)(x), x)
+    np.testing.assert_array_equal(jax.jit(stored)(-x), -x)
+    np.testing.assert_array_equal(jax.vmap(stored)(x * jnp.nan), x * jnp.nan)
+    x = x.at[0, 0].set(1.0)
+    check_grads(as_arrays(lambda x: stored(x) ** 2), (x,), 2, modes=("fwd", "rev"))

@@ -1,9 +1,10 @@
 """From a sampled path and its brackets to increments of letters."""
 
 import math
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
@@ -11,19 +12,23 @@ from jaxtyping import Array, Float
 
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..paths import SampledPath
-from ._nodes import mix_nodes
 from ._outer import outer
 
 
-Brackets = Literal["realised", "left-point"] | Float[Array, "..."] | np.ndarray | None
+_NOT_FINITE = (
+    "`path` has NaN or infinite values. Fill them, or pass a SampledPath with a "
+    "mask of observed values."
+)
 
 
 def read_path(
-    path: Any, alg: AbstractHopfAlgebra, brackets: Any
+    path: Any, alg: AbstractHopfAlgebra, brackets: Any, *, finite: bool = True
 ) -> tuple[Float[Array, "..."], Any]:
     """Values `(..., times, dim)` without gaps, and brackets as the user meant them.
 
     A [`arborax.SampledPath`][] brings its own brackets unless others are given.
+    With `finite=False` traced values are not looked at unless their signature hides
+    them; see `refuse_not_finite`.
     """
     if isinstance(path, SampledPath):
         path = path.filled()
@@ -32,6 +37,9 @@ def read_path(
             brackets = path.brackets
     else:
         values = _check_values(path)
+        hidden = alg.depth == 1 or values.shape[-2] == 1
+        if isinstance(path, Tracer) and (finite or hidden):
+            values = eqx.error_if(values, ~jnp.all(jnp.isfinite(values)), _NOT_FINITE)
     if values.shape[-1] != alg.dim:
         raise ValueError(
             f"the path has {values.shape[-1]} channels (shape {values.shape}) but "
@@ -63,15 +71,24 @@ def _check_values(path: Any) -> Array:
             "`path` has no points; one point at least is needed (a single point has "
             "the unit signature)"
         )
-    message = (
-        "`path` has NaN or infinite values. Fill them, or pass a SampledPath with a "
-        "mask of observed values."
-    )
-    if concrete:
-        if not np.all(np.isfinite(np.asarray(path))):
-            raise ValueError(message)
-        return values
-    return eqx.error_if(values, ~jnp.all(jnp.isfinite(values)), message)
+    if concrete and not np.all(np.isfinite(np.asarray(path))):
+        raise ValueError(_NOT_FINITE)
+    return values
+
+
+def refuse_not_finite(values: Any, parts: list) -> list:
+    """Coordinates `parts`, or an error if the path behind them is not finite.
+
+    Every sample enters the coordinates of weight two, so one that is not finite shows
+    there, and these are far fewer than the samples. The path itself is looked at only
+    if they are not finite, which may also be overflow.
+    """
+    values = jax.lax.stop_gradient(values)
+    heavy = [jax.lax.stop_gradient(x) for x in parts[:2]]
+    suspicious = jnp.any(jnp.stack([~jnp.all(jnp.isfinite(x)) for x in heavy]))
+    look = lambda x: ~jnp.all(jnp.isfinite(x))  # noqa: E731
+    bad = jax.lax.cond(suspicious, look, lambda x: jnp.zeros((), bool), values)
+    return eqx.error_if(parts, bad, _NOT_FINITE)
 
 
 def check_brackets(brackets: Any, values: Array, alg: AbstractHopfAlgebra) -> Any:
@@ -135,14 +152,14 @@ def check_brackets(brackets: Any, values: Array, alg: AbstractHopfAlgebra) -> An
 
 
 def letter_increments(
-    words: Shuffle | Ito, steps: Float[Array, "..."], brackets: Any
+    words: Shuffle | Ito, last: Float[Array, "..."], brackets: Any
 ) -> list[Float[Array, "..."]]:
     """Increments of the letters of weight one and two, time last.
 
     **Arguments:**
 
     - `words`: `Shuffle` for the canonical lift, `Ito` otherwise.
-    - `steps`: increments `(..., steps, dim)`.
+    - `last`: increments `(..., dim, steps)`.
     - `brackets`: `None`, `"realised"`/`"left-point"`, or `(..., steps, dim, dim)`.
 
     **Returns:**
@@ -150,23 +167,23 @@ def letter_increments(
     Arrays `(..., letters, steps)`. The letter `(i, j)` moves by `-dA^ij / 2`, doubled
     off the diagonal.
     """
-    last = jnp.swapaxes(steps, -1, -2)
     if isinstance(words, Shuffle) or words.depth == 1:
         return [last]
     i, j = np.triu_indices(words.dim)
     factor = np.where(i == j, -0.5, -1.0)
     if isinstance(brackets, str):
-        return [last, _scaled_products(last, i, j, factor)]
+        return [last, _scaled_products(last, factor)]
     pairs = jnp.moveaxis(brackets[..., i, j], -1, -2)
-    scale = jnp.asarray(factor, steps.dtype).reshape(-1, 1)
+    scale = jnp.asarray(factor, last.dtype).reshape(-1, 1)
     return [last, pairs * jnp.broadcast_to(scale, pairs.shape)]
 
 
-def _scaled_products(x: Array, i: np.ndarray, j: np.ndarray, factor: np.ndarray):
-    """`factor_k x[.., i_k, :] x[.., j_k, :]`, with gathers in neither direction."""
+def _scaled_products(x: Array, factor: np.ndarray) -> Array:
+    """`factor_k x[.., i, :] x[.., j, :]` for all `i <= j`, row by row of the square."""
     *batch, dim, steps = x.shape
     flat = x.reshape(math.prod(batch), dim, steps)
-    select = np.zeros((i.size, dim * dim))
-    select[np.arange(i.size), dim * i + j] = factor
-    pairs = mix_nodes(select, outer(flat, flat)[:, None])
-    return pairs.reshape(*batch, i.size, steps)
+    pairs = [outer(flat[:, i : i + 1], flat[:, i:]) for i in range(dim)]
+    pairs = jnp.concatenate(pairs, axis=1)
+    scale = jnp.asarray(factor, x.dtype).reshape(1, -1, 1)
+    scaled = pairs * jnp.broadcast_to(scale, pairs.shape)
+    return scaled.reshape(*batch, factor.size, steps)

@@ -10,9 +10,7 @@ from jaxtyping import Array, Float
 from ..algebra import GrossmanLarson, MuntheKaasWright, SparseMap
 from ._sparse_rows import apply_rows
 from ._tensor import running_sums
-
-
-TreeAlgebra = GrossmanLarson | MuntheKaasWright
+from ._tree_rows import TreeAlgebra
 
 
 @ft.cache
@@ -90,14 +88,14 @@ def multiply_trees(
 
 
 def left_point_signature(
-    alg: TreeAlgebra, steps: Float[Array, "batch steps dim"]
-) -> Float[Array, "batch size"]:
+    alg: TreeAlgebra, steps: Float[Array, "batch dim steps"]
+) -> Float[Array, "size batch"]:
     """Signature whose tree coordinates are exactly the left-point iterated sums.
 
     Cost: one running sum over time for each forest of weight below the depth.
     """
-    batch, length, _ = steps.shape
-    moves = jnp.transpose(steps, (2, 0, 1))  # (dim, batch, steps)
+    batch, _, length = steps.shape
+    moves = jnp.transpose(steps, (1, 0, 2))  # (dim, batch, steps)
     ones = jnp.ones((1, batch, length), steps.dtype)
     streams = jnp.zeros((alg.size + 1, batch, length), steps.dtype)
     streams = streams.at[alg.size].set(ones[0])
@@ -126,4 +124,4 @@ def left_point_signature(
             streams = streams.at[start : start + count].set(sums)
     if not planar:
         totals = multiply_trees(alg, totals[alg.tree_positions])
-    return totals.T
+    return totals

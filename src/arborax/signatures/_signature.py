@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from ..algebra import (
@@ -18,9 +19,11 @@ from ..algebra import (
     SparseMap,
     tree_coordinates,
 )
-from ._increments import letter_increments, read_path
-from ._left_point import left_point_signature, multiply_trees, TreeAlgebra
+from ._chain import chained, is_long, left_point_chain, word_chain
+from ._increments import letter_increments, read_path, refuse_not_finite
+from ._left_point import multiply_trees, TreeAlgebra
 from ._sparse_rows import apply_rows
+from ._stored import stored
 from ._tensor import tensor_levels
 from ._words import level_log
 
@@ -49,34 +52,61 @@ def _flat(x: Array, core: int) -> Array:
     return x.reshape(math.prod(lead), *x.shape[x.ndim - core :])
 
 
-def word_levels(alg: AbstractHopfAlgebra, steps: Array, brackets: Any, values: Any):
+def _leading(steps: Any, values: Any) -> tuple[int, ...]:
+    return (values if steps is None else steps).shape[:-2]
+
+
+def _time_last(steps: Any, values: Any) -> tuple[Array, Array | None]:
+    """Increments `(..., dim, steps)` and values `(..., dim, points)`, either given."""
+    if values is None:
+        return jnp.swapaxes(steps, -1, -2), None
+    values = stored(jnp.swapaxes(values, -1, -2))
+    return values[..., 1:] - values[..., :-1], values
+
+
+def word_levels(alg: AbstractHopfAlgebra, steps: Any, brackets: Any, values: Any):
     """Levels `(words, batch)` of the word signature behind the one in `alg`."""
     words = word_algebra(alg, brackets)
-    letters = letter_increments(words, steps, brackets)
-    flat = [_flat(letter, 2) for letter in letters]
-    if values is not None:
-        values = jnp.swapaxes(_flat(values, 2), 1, 2)
-    if steps.shape[-2] == 0:  # a single point: the unit
+    last, values = _time_last(steps, values)
+    last = stored(last) if words.depth > 2 else last  # used once at depth two
+    flat = [_flat(letter, 2) for letter in letter_increments(words, last, brackets)]
+    if last.shape[-1] == 0:  # a single point: the unit
         flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
         values = None
+    if words.depth > 2 and is_long(flat):  # at depth two streams are as the path
+        return words, chained(word_chain(words), flat)
+    values = None if values is None else _flat(values, 2)
     return words, tensor_levels(words, flat, values)
 
 
-def signature_of_steps(
-    alg: AbstractHopfAlgebra, steps: Array, brackets: Any, values: Any = None
-) -> Array:
-    """Signature `(..., size)` from checked increments `(..., steps, dim)`.
+def _left_point_rows(alg: TreeAlgebra, steps: Any, values: Any) -> list[Array]:
+    """The signature of left-point sums as a list of one array `(size, batch)`."""
+    last = _flat(_time_last(steps, values)[0], 2)
+    if last.shape[-1] == 0:
+        return [jnp.zeros((alg.size, last.shape[0]), last.dtype)]
+    chain = left_point_chain(alg)
+    return chained(chain, [last]) if is_long([last]) else chain.piece([last])
 
-    `values`, the path with these increments, saves running sums where it is at hand.
+
+def signature_of_steps(
+    alg: AbstractHopfAlgebra,
+    steps: Array | None,
+    brackets: Any,
+    values: Array | None = None,
+    check: bool = False,
+) -> Array:
+    """Signature `(..., size)` from increments `(..., steps, dim)` or from values.
+
+    Values `(..., times, dim)` are preferred where they are at hand, since they save
+    running sums; `check` refuses values that are not finite.
     """
-    lead = steps.shape[:-2]
+    lead = _leading(steps, values)
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
-        if steps.shape[-2] == 0:
-            return jnp.zeros((*lead, alg.size), steps.dtype)
-        out = left_point_signature(alg, _flat(steps, 2))
-        return out.reshape(*lead, alg.size)
+        parts = _left_point_rows(alg, steps, values)
+        (rows,) = refuse_not_finite(values, parts) if check else parts
+        return rows.T.reshape(*lead, alg.size)
     words, levels = word_levels(alg, steps, brackets, values)
-    rows = jnp.concatenate(levels)
+    rows = jnp.concatenate(refuse_not_finite(values, levels) if check else levels)
     if isinstance(alg, GrossmanLarson):
         rows = multiply_trees(alg, apply_rows(_tree_rows(words, alg), rows))
     elif isinstance(alg, MuntheKaasWright):
@@ -85,14 +115,19 @@ def signature_of_steps(
 
 
 def log_signature_of_steps(
-    alg: AbstractHopfAlgebra, steps: Array, brackets: Any, values: Any = None
+    alg: AbstractHopfAlgebra,
+    steps: Array | None,
+    brackets: Any,
+    values: Array | None = None,
+    check: bool = False,
 ) -> Array:
-    """Log-signature `(..., primitive_size)` from checked increments."""
-    lead = steps.shape[:-2]
+    """Log-signature `(..., primitive_size)`; arguments as in `signature_of_steps`."""
+    lead = _leading(steps, values)
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
-        group = signature_of_steps(alg, steps, brackets)
+        group = signature_of_steps(alg, steps, brackets, values, check)
         return alg.to_primitive(alg.log(group))
     words, levels = word_levels(alg, steps, brackets, values)
+    levels = refuse_not_finite(values, levels) if check else levels
     rows = jnp.concatenate(level_log(words, levels))
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
@@ -114,7 +149,11 @@ def signature(
 
     Computed as a fixed linear image of the tensor signature over channels (canonical
     lift) or over channels and brackets (Itô), itself a few batched matrix products
-    over time: memory is `O(length * sqrt(size))`, also for gradients.
+    over time. Long paths are cut into blocks which Chen's identity joins, and the
+    backward pass runs it in reverse: for `B` steps in a block (at most 256) the memory
+    of value and gradient is `O(B * size^(3/4) + size + length * dim)` for each path
+    (with brackets `dim^2`; depth two needs no blocks), so it does not grow with
+    `length * size`. Second derivatives keep one signature for each block.
 
     **Arguments:**
 
@@ -131,8 +170,9 @@ def signature(
 
     Array `(..., alg.size)` of the dtype of the path.
     """
-    values, brackets = read_path(path, alg, brackets)
-    return signature_of_steps(alg, jnp.diff(values, axis=-2), brackets, values)
+    values, brackets = read_path(path, alg, brackets, finite=False)
+    check = isinstance(path, Tracer)
+    return signature_of_steps(alg, None, brackets, values, check)
 
 
 def log_signature(
@@ -149,8 +189,9 @@ def log_signature(
 
     Array `(..., alg.primitive_size)`.
     """
-    values, brackets = read_path(path, alg, brackets)
-    return log_signature_of_steps(alg, jnp.diff(values, axis=-2), brackets, values)
+    values, brackets = read_path(path, alg, brackets, finite=False)
+    check = isinstance(path, Tracer)
+    return log_signature_of_steps(alg, None, brackets, values, check)
 
 
 def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:

@@ -18,6 +18,7 @@ from ..algebra import SparseMap
 
 
 _DENSE = 2**15
+_TERMS = 16
 
 
 class _Table:
@@ -56,15 +57,41 @@ def _gather_rows(x: Array, *, table: _Table) -> Array:
 
 
 def _weighted_rows(x: Array, column: np.ndarray, value: np.ndarray) -> Array:
-    """`sum_k value[:, k] x[column[:, k]]`; terms one by one, see `_outer`."""
+    """`sum_k value[:, k] x[column[:, k]]`.
+
+    Terms one by one, see `_outer`; but wide tables as partial sums of a few terms,
+    added up in turn, so that programs stay short.
+    """
+    count, width = column.shape
+    if width > _TERMS:
+        pieces = -(-width // _TERMS)
+        pad = ((0, 0), (0, pieces * _TERMS - width))
+        column, value = (np.pad(t, pad).reshape(-1, _TERMS) for t in (column, value))
+        return _sum_groups(_weighted_rows(x, column, value), count)
     total = None
-    for k in range(column.shape[1]):
+    for k in range(width):
         term = x[column[:, k]]
         if not np.all(value[:, k] == 1):
             term = term * jnp.asarray(value[:, k], x.dtype)[:, None]
         total = term if total is None else total + term
     assert total is not None
     return total
+
+
+def _sum_groups(x: Array, count: int) -> Array:
+    """Sums over `count` equal groups of adjacent rows."""
+    width = x.shape[0] // count
+    if width == 1:
+        return x
+    pieces = -(-width // _TERMS)
+    groups = x.reshape(count, width, x.shape[1])
+    if pieces > 1:
+        groups = jnp.pad(groups, ((0, 0), (0, pieces * _TERMS - width), (0, 0)))
+        groups = groups.reshape(count * pieces, _TERMS, x.shape[1])
+    total = groups[:, 0]
+    for k in range(1, groups.shape[1]):
+        total = total + groups[:, k]
+    return _sum_groups(total, count)
 
 
 _rows_p = Primitive("arborax_sparse_rows")

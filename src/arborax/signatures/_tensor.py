@@ -23,7 +23,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..algebra import Ito, Shuffle, SparseMap
-from ._nodes import mix_nodes
 from ._outer import outer
 from ._sparse_rows import apply_rows
 
@@ -53,8 +52,14 @@ class _Plan(NamedTuple):
     levels: tuple[_Level, ...]
 
 
-def _split(n: int) -> int:
-    return (n - 1) // 2
+def _split(n: int, depth: int) -> int:
+    """Weight before the chosen letter in words of weight `n`.
+
+    The middle; but where prefixes of weight `n - 1` are formed anyway, the last letter:
+    a product with them also makes XLA store what it would else compute many times.
+    """
+    middle = (depth - 1) // 2
+    return n - 1 if n - 1 <= middle else (n - 1) // 2
 
 
 @ft.cache
@@ -92,7 +97,7 @@ def _plan(words: Shuffle | Ito) -> _Plan:
         )
     levels = []
     for n in range(1, depth + 1):
-        p = _split(n)
+        p = _split(n, depth)
         groups = [_Group(p, 1, n - 1 - p)]
         if letters[2]:
             if n - 2 - p >= 0:
@@ -129,22 +134,34 @@ def running_sums(
     batch, words, steps = x.shape
     block = min(_BLOCK, steps)
     blocks = -(-steps // block)
-    x = jnp.pad(x, ((0, 0), (0, 0), (0, blocks * block - steps)))
+    if blocks * block != steps:
+        x = jnp.pad(x, ((0, 0), (0, 0), (0, blocks * block - steps)))
     x = x.reshape(batch * words * blocks, block)
     side = np.tril if reverse else np.triu
     strict = -1 if reverse else 1
     within = x @ jnp.asarray(side(np.ones((block, block)), strict), x.dtype)
-    totals = x.sum(axis=1).reshape(batch * words, blocks)
+    totals = x @ jnp.ones((block, 1), x.dtype)  # a product: see `_outer` about sums
+    totals = totals.reshape(batch * words, blocks)
     across = totals @ jnp.asarray(side(np.ones((blocks, blocks)), strict), x.dtype)
     sums = within.reshape(batch, words, blocks, block)
     sums = sums + across.reshape(batch, words, blocks, 1)
     return sums.reshape(batch, words, blocks * block)[:, :, :steps]
 
 
+def _mix(factors, arrays: list):
+    """A linear combination, written out."""
+    total = float(factors[0]) * arrays[0]
+    for factor, x in zip(factors[1:], arrays[1:]):
+        total = total + float(factor) * x
+    return total
+
+
 def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
     """Signatures before (or after) every node of every segment, by weight.
 
-    **Returns:** a list of arrays `(batch, words, nodes, steps)`, entry 0 being `None`.
+    **Returns:** for each weight a list over nodes of arrays `(batch, words, steps)`;
+    entry 0 is `None`. Nodes are never stacked: products and sums then run along
+    contiguous time, and no derivative has to be padded.
     """
     nodes = 1 - plan.nodes if suffix else plan.nodes
     # Gauss nodes are symmetric: integrals from a node to the end of the segment are
@@ -152,33 +169,30 @@ def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
     table = plan.collocation[::-1, ::-1] if suffix else plan.collocation
     streams: list = [None]
     for m in range(1, depth + 1):
-        parts = []
+        parts = []  # for each letter weight a list over nodes
         for w, step in enumerate(letters, start=1):
             if w > m:
                 continue
             if w == m:  # a single letter: linear along the segment
                 rise = step
-                local = _at_nodes(nodes, step)
+                local = [float(node) * step for node in nodes]
             else:
                 inner = streams[m - w]
-                shape = (*step.shape[:2], *inner.shape[2:])
-                step = jnp.broadcast_to(step[:, :, None, :], shape)
-                slope = outer(step, inner) if suffix else outer(inner, step)
-                both = mix_nodes(np.vstack([table, plan.weights]), slope)
-                local, rise = both[:, :, :-1], both[:, :, -1]
+                slope = [outer(step, x) if suffix else outer(x, step) for x in inner]
+                local = [_mix(row, slope) for row in table]
+                rise = _mix(plan.weights, slope)
             if m == 1 and values is not None:  # the path itself
                 ends = values[..., 1:] if suffix else values[..., :-1]
                 sums = values[..., -1:] - ends if suffix else ends - values[..., :1]
             else:
                 sums = running_sums(rise, reverse=suffix)
-            parts.append(sums[:, :, None, :] + local)
-        streams.append(parts[0] if len(parts) == 1 else jnp.concatenate(parts, 1))
+            parts.append([sums + x for x in local])
+        streams.append([_concatenate(node) for node in zip(*parts)])
     return streams
 
 
-def _at_nodes(factors: np.ndarray, x):
-    """`(batch, words, steps)` times a factor for each node, on a new node axis."""
-    return mix_nodes(factors[:, None], x[:, :, None])
+def _concatenate(parts):
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
 
 
 def tensor_levels(
@@ -203,32 +217,39 @@ def tensor_levels(
     plan = _plan(words)
     prefix = _streams(plan, letters, values, plan.prefix, suffix=False)
     suffix = _streams(plan, letters, values, plan.suffix, suffix=True)
-    batch, _, steps = letters[0].shape
-    count = len(plan.nodes)
-    weighted = [_at_nodes(plan.weights, step) for step in letters]
-
-    def rows(stream):
-        return stream.reshape(batch, -1, count * steps)
+    batch = letters[0].shape[0]
 
     @ft.cache
-    def lead(left: int, letter_weight: int):
-        """Quadrature weight x prefix x letter at every node."""
-        step = weighted[letter_weight - 1]
-        return rows(step if left == 0 else outer(prefix[left], step))
+    def lead(left: int, letter_weight: int) -> list:
+        """Prefix x letter, a list over nodes."""
+        step = letters[letter_weight - 1]
+        if left == 0:
+            return [step for _ in plan.weights]
+        return [outer(x, step) for x in prefix[left]]
+
+    def total(letter_weight: int):
+        if values is not None and letter_weight == 1:
+            return values[..., -1] - values[..., 0]
+        return letters[letter_weight - 1].sum(axis=-1)
 
     out = []
     for level in plan.levels:
         parts = []
         for left, letter_weight, right in level.groups:
             if left == right == 0:
-                parts.append(letters[letter_weight - 1].sum(axis=-1))
+                parts.append(total(letter_weight))
                 continue
             if right == 0:
-                head, trail = rows(prefix[left]), rows(weighted[letter_weight - 1])
+                heads = prefix[left]
+                trails = [letters[letter_weight - 1] for _ in plan.weights]
             else:
-                head, trail = lead(left, letter_weight), rows(suffix[right])
-            product = jnp.einsum("bit,bjt->bij", head, trail)
+                heads, trails = lead(left, letter_weight), suffix[right]
+            products = [
+                jnp.einsum("bit,bjt->bij", head, trail)
+                for head, trail in zip(heads, trails)
+            ]
+            product = _mix(plan.weights, products)
             parts.append(product.reshape(batch, -1))
-        flat = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=-1)
+        flat = _concatenate(parts)
         out.append(flat.T if level.order is None else apply_rows(level.order, flat.T))
     return out

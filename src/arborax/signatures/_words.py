@@ -44,14 +44,16 @@ def _level_product(words: Shuffle | Ito, a: list, b: list, top: int) -> list:
     placements = _placements(words)
     out = [jnp.zeros_like(a[0])]
     for n in range(2, top + 1):
-        parts = []
-        for p in range(1, n):
-            outer = a[p - 1][:, None] * b[n - p - 1][None]
-            outer = outer.reshape(-1, outer.shape[-1])
-            place = placements[n, p]
-            parts.append(outer if place is None else apply_rows(place, outer))
+        parts = [_placed(placements[n, p], a[p - 1], b[n - p - 1]) for p in range(1, n)]
         out.append(sum(parts[1:], start=parts[0]))
     return out
+
+
+def _placed(place: SparseMap | None, a, b):
+    """The words `u v` of a level, from the levels of `u` and of `v`."""
+    outer = a[:, None] * b[None]
+    outer = outer.reshape(-1, outer.shape[-1])
+    return outer if place is None else apply_rows(place, outer)
 
 
 def level_log(words: Shuffle | Ito, g: list) -> list:
@@ -66,3 +68,21 @@ def level_log(words: Shuffle | Ito, g: list) -> list:
         step = _level_product(words, g, out, top)
         out = [level / k - term for level, term in zip(g[:top], step)]
     return out
+
+
+def level_multiply(words: Shuffle | Ito, a: list, b: list) -> list:
+    """`(1 + a)(1 + b) - 1`."""
+    product = _level_product(words, a, b, words.depth)
+    return [x + y + z for x, y, z in zip(a, b, product)]
+
+
+def level_divide(words: Shuffle | Ito, c: list, b: list) -> list:
+    """The `a` with `(1 + a)(1 + b) = 1 + c`, level by level."""
+    placements = _placements(words)
+    a: list = []
+    for n in range(1, words.depth + 1):
+        level = c[n - 1] - b[n - 1]
+        for p in range(1, n):
+            level = level - _placed(placements[n, p], a[p - 1], b[n - p - 1])
+        a.append(level)
+    return a
