@@ -26,6 +26,8 @@ def _load(name):
 
 def _signatures(data):
     for row in data["rows"]:
+        if "refused" in row:
+            continue
         task = f"signatures, `{row['algebra']}`, {row['mode']}"
         for rival, ratio in row["ratios"].items():
             if rival in ("pysiglib", "signax"):
