@@ -13,7 +13,7 @@ EXTRAS_lint := checkpoint,cli,lint,plots,sweep,test,train
 EXTRAS_docs := cli,docs,plots,train
 EXTRAS_demo := cli,plots,train
 
-.PHONY: test lint docs demo bench format clean
+.PHONY: test lint docs tables demo bench format clean
 
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
@@ -31,6 +31,9 @@ format: $(VENV)/.ready-lint
 docs: $(VENV)/.ready-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+tables: $(VENV)/.ready-docs
+	$(VENV)/bin/python docs/tables.py
 
 demo: $(VENV)/.ready-demo
 	$(VENV)/bin/python -m arborax.experiments.demo $(ARGS)

@@ -1,5 +1,6 @@
 """The code in README and docs runs as printed, and so do the examples."""
 
+import importlib.util
 import pathlib
 import re
 import runpy
@@ -50,3 +51,20 @@ def test_relative_links_resolve(page):
         else:
             found = page.parent / target
         assert found.exists(), f"{target} in {_name(page)}"
+
+
+def _tables():
+    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+TABLES = _tables()
+
+
+@pytest.mark.parametrize("place", TABLES.PLACES, ids=lambda place: "-".join(place[:2]))
+def test_tables_are_those_of_the_results(place):
+    found, wanted = TABLES.rendered(*place)
+    assert found == wanted, "run `make tables`"

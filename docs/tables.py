@@ -1,0 +1,71 @@
+"""Write the tables of experiments in README and guides from the stored results.
+
+`make tables` replaces the text between the markers `<!-- NAME: begin -->` and
+`<!-- NAME: end -->`, and a test compares, so that no figure there is typed by hand.
+"""
+
+import pathlib
+from collections.abc import Callable
+from typing import Any
+
+from arborax.experiments import collect
+from arborax.experiments._registry import experiment
+from arborax.experiments.rough_bergomi._table import rows
+
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def _plain(name: str, preset: str = "quick") -> list[dict[str, Any]]:
+    """Results of our own setting, as the preset has it."""
+    return [
+        result
+        for result in collect(name, [ROOT / "results"])
+        if (result["setting"], result["preset"]) == ("arborax", preset)
+        and not result.get("changes")
+    ]
+
+
+def _markdown(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
+    out = [header, ["---"] * len(header), *([label, *cells] for label, cells in lines)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in out)
+
+
+def printed(name: str) -> str:
+    """What `arborax table NAME --folders results` prints."""
+    text = experiment(name).table(collect(name, [ROOT / "results"]))
+    return f"```text\n{text}\n```"
+
+
+def rough_bergomi() -> str:
+    """Our setting at preset quick, against fresh test sets."""
+    content = rows(_plain("rough-bergomi"))
+    floor, *models = content["fresh"]
+    gaussian = [row for row in content["pooled"] if row[0] == "Gaussian reference"]
+    sets = f"KS x 100, mean of {content['fresh_sets']} x {content['test_paths']} paths"
+    return _markdown([sets, *content["columns"]], [floor, *gaussian, *models])
+
+
+PLACES: list[tuple[str, str, Callable[[], str]]] = [
+    ("README.md", "rough-bergomi", rough_bergomi),
+    ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
+]
+
+
+def rendered(page: str, name: str, make: Callable[[], str]) -> tuple[str, str]:
+    """The page as it is, and as it should be."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    if begin not in text or end not in text:
+        raise ValueError(f"{page} lacks the markers {begin} and {end}.")
+    head, rest = text.split(begin, 1)
+    return text, f"{head}{begin}\n{make()}\n{end}{rest.split(end, 1)[1]}"
+
+
+def main() -> None:
+    for place in PLACES:
+        (ROOT / place[0]).write_text(rendered(*place)[1], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
