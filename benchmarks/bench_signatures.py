@@ -1,7 +1,7 @@
 """Signatures and log-signatures against pysiglib, signax, iisignature and roughpy.
 
     python benchmarks/bench_signatures.py [--repeats 3] [--dtypes float32] [--quick]
-        [--resume] [--limit 10]
+        [--cells 128,256,2,3 ...] [--resume] [--limit 10]
 
 Needs the extra `bench`; a rival that is not installed is left out. All libraries run
 in turn in one process, so that a busy machine slows all of them; times are process CPU
@@ -115,13 +115,26 @@ def ours(alg, path, log: bool, gradient: bool):
     def value(x):
         return function(x, alg, brackets)
 
-    weights = covector(alg, path, log)
-    target = jax.grad(lambda x: jnp.vdot(weights, value(x))) if gradient else value
-    start = time.perf_counter()
-    compiled = jax.jit(target).lower(path).compile()
-    seconds = time.perf_counter() - start
+    start = time.process_time()
+    call, compiled = jitted(value, alg, path, log, gradient)
+    seconds = time.process_time() - start
     memory = compiled.memory_analysis()
-    return lambda: compiled(path), seconds, int(memory.temp_size_in_bytes)
+    return call, seconds, int(memory.temp_size_in_bytes)
+
+
+def jitted(value, alg, path, log: bool, gradient: bool):
+    """A call of the compiled value or of its pullback, and the compiled program.
+
+    The covector is an argument: as a constant it would be pulled back in part by the
+    compiler.
+    """
+    if not gradient:
+        compiled = jax.jit(value).lower(path).compile()
+        return lambda: compiled(path), compiled
+    weights = covector(alg, path, log)
+    pull = jax.grad(lambda x, w: jnp.vdot(w, value(x)))
+    compiled = jax.jit(pull).lower(path, weights).compile()
+    return lambda: compiled(path, weights), compiled
 
 
 def pysiglib_runner(alg, path, log: bool, gradient: bool):
@@ -180,10 +193,7 @@ def signax_runner(alg, path, log: bool, gradient: bool):
     def value(x):
         return function(x, alg.depth)
 
-    weights = covector(alg, path, log)
-    target = jax.grad(lambda x: jnp.vdot(weights, value(x))) if gradient else value
-    compiled = jax.jit(target).lower(path).compile()
-    return lambda: compiled(path)
+    return jitted(value, alg, path, log, gradient)[0]
 
 
 def iisignature_runner(alg, path, log: bool, gradient: bool):
@@ -330,7 +340,7 @@ def one_row(alg, path, log, gradient, options, borrowed: dict, obstacle: str | N
             for name, value in times.items()
             if name != "arborax" and not isinstance(value, str)
         },
-        "compile_seconds": seconds,
+        "compile_cpu_seconds": seconds,
         "temporary_bytes": memory,
     }
 
@@ -403,7 +413,7 @@ def write(rows, settings, folder: Path):
         *[f"- {line}" for line in lost],
         "",
         "| batch, length, dim, depth | algebra | quantity | arborax ms | pysiglib | "
-        "signax | iisignature | roughpy | compile s | memory MB |",
+        "signax | iisignature | roughpy | compile CPU s | memory MB |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
@@ -417,7 +427,7 @@ def write(rows, settings, folder: Path):
         lines.append(
             f"| {cell} | {row['algebra']} | {what} | "
             f"{1e3 * row['cpu_seconds']['arborax']:.2f} | {' | '.join(ratios)} | "
-            f"{row['compile_seconds']:.1f} | {row['temporary_bytes'] / 1e6:.1f} |"
+            f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} |"
         )
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
 
@@ -426,6 +436,11 @@ def shown(row: dict, name: str) -> str:
     if name in row["ratios"]:
         return f"{row['ratios'][name]:.2f}x"
     return str(row["cpu_seconds"].get(name, "–"))
+
+
+def compile_time(row: dict) -> str:
+    seconds = row.get("compile_cpu_seconds")
+    return "–" if seconds is None else f"{seconds:.1f}"
 
 
 def stored_rows(folder: Path) -> list[dict]:
@@ -439,6 +454,7 @@ def main():
     parser.add_argument("--dtypes", nargs="+", default=["float32", "float64"])
     parser.add_argument("--limit", type=float, default=10.0, help="CPU seconds")
     parser.add_argument("--quick", action="store_true", help="six cells only")
+    parser.add_argument("--cells", nargs="+", help="only these, as 128,256,2,3")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--probe", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -455,19 +471,30 @@ def main():
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
         f"jax {jax.__version__}",
     }
+    chosen = QUICK if options.quick else CELLS
+    if options.cells:
+        chosen = [tuple(map(int, cell.split(","))) for cell in options.cells]
     folder = Path(__file__).parent / "results"
     rows = stored_rows(folder) if options.resume else []
     done = {(*row["cell"], row["dtype"], row["algebra"]) for row in rows}
     for dtype in options.dtypes:
-        for cell in QUICK if options.quick else CELLS:
+        for cell in chosen:
             for algebra in ALGEBRAS:
                 if (*cell, dtype, algebra.__name__) in done:
                     continue
                 fresh = list(run_algebra(cell, dtype, algebra, options, rows))
-                rows = rows + fresh
+                rows = sorted(rows + fresh, key=place)
                 write(rows, settings, folder)
                 for row in fresh:
                     print(_line(row), flush=True)
+
+
+def place(row: dict) -> tuple:
+    """The order of the table, whatever the order of the runs."""
+    names = [algebra.__name__ for algebra in ALGEBRAS]
+    cell = tuple(row["cell"])
+    known = CELLS.index(cell) if cell in CELLS else len(CELLS)
+    return row["dtype"], known, names.index(row["algebra"])
 
 
 def _line(row: dict) -> str:
@@ -477,7 +504,7 @@ def _line(row: dict) -> str:
     return (
         f"{row['cell']} {row['dtype']} {row['algebra']} {row['quantity']} "
         f"{row['mode']} {1e3 * row['cpu_seconds']['arborax']:.2f} ms, {ratios}, "
-        f"compile {row['compile_seconds']:.1f} s"
+        f"compile {compile_time(row)} s"
     )
 
 

@@ -68,7 +68,8 @@ def word_levels(alg: AbstractHopfAlgebra, steps: Any, brackets: Any, values: Any
     """Levels `(words, batch)` of the word signature behind the one in `alg`."""
     words = word_algebra(alg, brackets)
     last, values = _time_last(steps, values)
-    last = stored(last) if words.depth > 2 else last  # used once at depth two
+    if words.depth > 2 or isinstance(words, Ito):  # else used only once
+        last = stored(last)
     flat = [_flat(letter, 2) for letter in letter_increments(words, last, brackets)]
     if last.shape[-1] == 0:  # a single point: the unit
         flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
