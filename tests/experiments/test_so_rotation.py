@@ -28,6 +28,7 @@ from arborax.experiments.so_rotation._data import (
 from arborax.experiments.so_rotation._models import EXTRAPOLATORS, parameter_count
 from arborax.experiments.so_rotation._run import relative_error
 from arborax.experiments.so_rotation._scores import errors
+from arborax.experiments.so_rotation._table import cross_rows
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +106,16 @@ def test_table_and_report(result, folder):
     page = report(found, folder / "report.html", "so-rotation").read_text()
     assert page.count("data:image/png;base64,") == 2
     assert table([]).startswith("no results")
+
+
+def test_table_of_models_by_front(result):
+    """The front that a model has by itself stands beside the ones it was given."""
+    own = {**result, "changes": {}}
+    assert "model by extrapolator" not in table([result])
+    fronts, lines = cross_rows([result, own], "free, noise 0.02")
+    cell = f"{result['scores']['free, noise 0.02']['forecast']:.2f}"
+    assert fronts == ["hermite", "sg2"] and lines == [("GRU", [cell, cell])]
+    assert "free, noise 0.02\n" in table([result, own])
 
 
 def test_command_line(capsys):

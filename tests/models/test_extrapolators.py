@@ -133,28 +133,95 @@ def test_missing_samples_and_rotations_of_space(name):
     np.testing.assert_allclose(again, turn @ np.asarray(out), atol=1e-7)
 
 
-def test_two_solver_steps_give_back_a_driver():
-    """With a gain of one on one driver the equation reproduces its path."""
+def test_before_training_the_equation_is_the_mixture():
+    """Its fields are zero then, and small fields change it by little but change it."""
     model = M.RotationBNRDE(width=6, depth=1, key=KEY)
-    model = jax.tree.map(lambda x: 0 * x if eqx.is_inexact_array(x) else x, model)
     seen = _seen(_windows(3), noise=0.01, drop=0.3)
-    paths = np.asarray(_batch(model.drivers, seen))
-    for k in range(6):
-        alone = eqx.tree_at(lambda m: m.prior, model, 60 * jnp.eye(6)[k])
-        out = np.asarray(_batch(alone, seen))
-        assert rotation_error(out, paths[:, k]).mean() < 0.05
-        start = np.broadcast_to(out[:, :1], out.shape)
-        assert rotation_error(out, start).mean() > 5
+    mixture = np.asarray(_batch(model.mixture, seen))
+    np.testing.assert_allclose(_batch(model, seen), mixture, atol=1e-12)
+    where = lambda m: m.mlp.layers[-1].bias  # noqa: E731
+    moved = eqx.tree_at(where, model, 0.2 * jnp.ones(5))
+    assert 0.5 < rotation_error(np.asarray(_batch(moved, seen)), mixture).max() < 90
 
 
-def test_the_bank_is_the_extrapolators_one_by_one():
-    seen = _seen(_windows(3), noise=0.02, drop=0.3)
-    bank = M.DriverBank()
-    found = _batch(bank, seen)
-    for k, (order, memory) in enumerate(zip(bank.orders, bank.memories)):
-        if k in (1, 2):
-            single = M.SavitzkyGolay(order, memory=memory)
-            np.testing.assert_allclose(found[:, k + 1], _batch(single, seen), atol=1e-9)
+def test_the_correction_solves_its_equation():
+    """Constant coefficients on a steady turn: dZ = Z (b w dt + alpha dX), exactly."""
+    model = M.RotationBNRDE([M.SavitzkyGolay(1)], width=6, depth=1, key=KEY)
+    where = lambda m: (m.mlp.layers[-1].bias, m.mixture.trust)  # noqa: E731
+    bias = jnp.asarray([0.0, 0.1, 0.0, -0.3, 0.0])
+    model = eqx.tree_at(where, model, (bias, jnp.asarray(50.0)))
+    ts = jnp.arange(12.0)
+    speed = jnp.asarray([0.05, -0.02, 0.03])
+    out = _call(model, ts, _steady(ts, speed), TIMES)
+    # All turns have one axis: angles add up, from the middle of the times.
+    extra = -0.2 * (TIMES - 10)
+    expected = _steady(TIMES + extra, speed)
+    assert rotation_error(out, expected).max() < 1e-3
+
+
+def test_fields_of_the_correction_turn_with_the_body():
+    mlp = M.RotationBNRDE([M.Hold()], width=6, depth=1, key=KEY).mlp
+    where = lambda m: m.layers[-1].bias  # noqa: E731
+    mlp = eqx.tree_at(where, mlp, jnp.asarray([0.3, -0.2, 0.5, 0.7, 0.4]))
+    context = jnp.zeros(16)
+    z, turn = (abx.SO(3).random_point(jr.PRNGKey(k)) for k in (1, 2))
+    w = jnp.asarray([0.3, -0.4, 0.2])
+    clock = jnp.asarray([0.4])
+    here = M.Correction(mlp, context, w)((z, clock))
+    there = M.Correction(mlp, context, turn @ w)((turn @ z @ turn.T, clock))
+    np.testing.assert_allclose(there[0, :3], turn @ here[0, :3], atol=1e-12)
+    # Rows are images of basis vectors: V(Q e) = Q V(e).
+    np.testing.assert_allclose(
+        turn.T @ there[1:, :3], here[1:, :3] @ turn.T, atol=1e-12
+    )
+
+
+def test_the_bank_is_gaussian_regression():
+    """Path and evidence of one law from a dense covariance, by quadrature in time."""
+    bank = M.MotionBank(shapes=((0.3, 6.0),), ratios=(2.5,), bodies=(), nodes=400)
+    ts, rotations, mask = (a[0] for a in _seen(_windows(1), noise=0.02, drop=0.3))
+    bundle = jax.jit(bank)(ts, rotations, TIMES, mask)
+    grid = np.linspace(-7, 15, 2201)
+    lag = np.abs(grid[:, None] - grid)
+    root = np.sqrt(3) * lag / 6
+    velocity = (1 + root) * np.exp(-root) * np.cos(0.3 * lag)
+    total = np.cumsum(np.cumsum(velocity, 0), 1) * (grid[1] - grid[0]) ** 2
+    origin = float(bundle.origin)
+    zero = np.searchsorted(grid, -1e-9)
+    total = total - total[zero] - total[:, zero, None] + total[zero, zero]
+    seen = np.searchsorted(grid, ts[mask] - origin - 1e-9)
+    ahead = np.searchsorted(grid, np.asarray(TIMES) - origin - 1e-9)
+    cov = 2.5**2 * total[np.ix_(seen, seen)] + 10 + np.eye(len(seen))
+    cross = 2.5**2 * total[np.ix_(ahead, seen)] + 10
+    kept = jnp.asarray(rotations[mask])
+    steps = np.asarray(jax.vmap(abx.SO(3).log)(kept[:-1], kept[1:]))
+    x = np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
+    x = x - x[np.flatnonzero(ts[mask] == origin)]
+    np.testing.assert_allclose(
+        bundle.paths[0], cross @ np.linalg.solve(cov, x), atol=2e-3
+    )
+    np.testing.assert_allclose(bundle.paths[1], x[-1] + np.zeros((21, 3)), atol=1e-9)
+
+
+def test_the_bank_knows_rigid_bodies():
+    """Clean free rotation is forecast by the law of its own moments of inertia."""
+    data = FreeRotation(times=21).sample(30, seed=3)
+    bank = M.MotionBank()
+    bundle = jax.jit(jax.vmap(lambda a, b, c: bank(a, b, TIMES, c)))(
+        *_seen(data.rotations)
+    )
+    best = bank.laws[np.asarray(bundle.logits)[:, :-1].argmax(axis=1)]
+    assert (best[:, 2] > 0).mean() > 0.8
+    found = np.asarray(bank.bodies)[best[:, 2] - 1]
+    right = np.abs(found / 10 - np.asarray(data.inertia)).max(axis=1) < 1e-9
+    assert right[best[:, 2] > 0].mean() > 0.7
+    mean = jax.vmap(
+        lambda b: b.rotations(
+            jnp.einsum("p,ptc->tc", jax.nn.softmax(b.logits), b.paths), TIMES
+        )
+    )(eqx.tree_at(lambda b: b.logits, bundle, bundle.logits.at[:, -1].set(-60)))
+    errors = rotation_error(np.asarray(mean), data.rotations)[:, 12:]
+    assert np.median(errors) < 0.01 and errors.mean() < 0.1
 
 
 def test_statistics_do_not_see_the_frames():
@@ -172,7 +239,7 @@ def test_statistics_do_not_see_the_frames():
 
 
 def test_gradients_are_finite():
-    model = M.RotationMixture(width=6, depth=1, key=KEY)
+    model = M.RotationBNRDE(width=6, depth=1, key=KEY)
     windows = _windows(2)
     seen = _seen(windows, drop=0.3)  # clean: residuals are almost zero
 

@@ -25,8 +25,13 @@ from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
+from ._rotation_bank import (
+    Bundle as Bundle,
+    ExtrapolatorBank as ExtrapolatorBank,
+    MotionBank as MotionBank,
+)
 from ._rotation_bnrde import (
-    DriverBank as DriverBank,
+    Correction as Correction,
     RotationBNRDE as RotationBNRDE,
     RotationMixture as RotationMixture,
 )

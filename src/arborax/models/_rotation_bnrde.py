@@ -14,14 +14,10 @@ from ..geometry import AbstractGeometry, Euclidean, Product, SO
 from ..lifts import lift
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, CFEES25, run_steps
-from ._extrapolators import (
-    AbstractExtrapolator,
-    ConstantVelocity,
-    Hold,
-)
+from ._extrapolators import AbstractExtrapolator
 from ._mlp import MLP
+from ._rotation_bank import as_bank, Bank, Bundle
 from ._rotation_statistics import rotation_statistics, STATISTICS
-from ._savitzky_golay import orthonormal, powers, RotationChart
 from ._window_model import (
     AbstractWindowModel,
     check_window_options,
@@ -30,119 +26,116 @@ from ._window_model import (
 
 
 STATE = Product(SO(3), Euclidean(1))
+ALGEBRA = Shuffle(4, 2)
 
 
-class DriverBank(eqx.Module):
-    """Several extrapolated paths at once: constant velocity and Savitzky-Golay
-    polynomials of some orders, each with its memory.
+class RotationMixture(AbstractExtrapolator):
+    r"""The development of a learned mean of candidate paths.
 
-    The same as the extrapolators one by one; fits share the code of one, which compiles
-    and runs faster.
+    The bank gives paths $x^p$ in $\mathbb{R}^3$ and logits
+    ([`arborax.models.MotionBank`][]); the forecast is the development of $X_t =
+    \sum_p g_p(t, c)\, x^p_t$, with gains that are positive, of sum one, and begin at
+    the softmax of the logits. A perceptron of time and context $c$ corrects them; the
+    context is what [`arborax.models.rotation_statistics`][] and the bank say of the
+    observations. A rotation of space turns the output with it; so does one of the body
+    if the bank has no bodies.
     """
 
-    orders: tuple[int, ...] = eqx.field(static=True, default=(1, 1, 2, 2, 3))
-    memories: tuple[float | None, ...] = eqx.field(
-        static=True, default=(None, 0.25, None, 0.4, None)
-    )
+    bank: Bank
+    mlp: MLP
+    trust: Float[Array, ""]
+
+    def __init__(
+        self,
+        drivers: Sequence[AbstractExtrapolator] | Bank | None = None,
+        *,
+        width: int = 32,
+        depth: int = 2,
+        dtype: Any = None,
+        key: PRNGKeyArray,
+    ):
+        """**Arguments:**
+
+        - `drivers`: a bank, or extrapolators whose paths are taken; default
+            `MotionBank()`.
+        - `width`, `depth`: of the perceptron.
+        - `dtype`: of the weights.
+        - `key`: a JAX random key.
+        """
+        self.bank = as_bank(drivers)
+        dtype = jnp.result_type(float) if dtype is None else dtype
+        size = self.context_size + 1
+        options = dict(activation=jax.nn.silu, dtype=dtype)
+        self.mlp = _quiet(MLP(size, self.bank.count, width, depth, **options, key=key))
+        self.trust = jnp.ones((), dtype)
 
     @property
-    def prior(self) -> tuple[float, ...]:
-        """Logits of the gains to begin with: mostly the first polynomial."""
-        return (0.0, 2.0, *[0.0] * (len(self.orders) - 1))
+    def context_size(self) -> int:
+        """Length of the context."""
+        return STATISTICS + self.bank.num_features
 
-    def __call__(self, ts, rotations, times, mask=None) -> Float[Array, "paths _ 3 3"]:
-        chart = RotationChart(ts, rotations, mask)
-        dtype = rotations.dtype
-        top = max(self.orders) + 1
-        age = ((ts[-1] - ts) / (ts[-1] - ts[0])).astype(dtype)
-        decay = jnp.asarray([0.0 if m is None else 1 / m for m in self.memories], dtype)
-        keep = jnp.asarray([[k <= n for k in range(top)] for n in self.orders], dtype)
-        here = ((times - chart.origin) / chart.span).astype(dtype)
+    def mean(
+        self, ts, rotations, times, mask=None
+    ) -> tuple[Bundle, Float[Array, " context"], Float[Array, "times 3"]]:
+        """The bundle, the context and the weighted path."""
+        bundle = self.bank(ts, rotations, times, mask)
+        statistics = rotation_statistics(ts, rotations, mask)
+        context = jnp.concatenate([statistics, bundle.features])
+        logits = self.trust * bundle.logits
 
-        def fit(decay, keep):
-            root = jnp.where(chart.mask, jnp.exp(-decay * age / 2), 0)[:, None]
-            q, inverse = orthonormal(root * powers(chart.place, top))
-            # Fits of lower order leave out the last orthogonal polynomials.
-            parts = keep[:, None] * (q.T @ (root * chart.vectors))
-            vectors = powers(here, top) @ (inverse @ parts)
-            eye = jnp.eye(3, dtype=dtype)
-            turns = jax.vmap(lambda u: SO(3).exp(eye, u))(vectors)
-            return jnp.matmul(turns, chart.centre[None])
+        def gains(t):
+            entries = jnp.append(context, 2 * t - 1)
+            return jax.nn.softmax(logits + self.mlp(entries))
 
-        smooth = jax.vmap(fit)(decay, keep)
-        moving = ConstantVelocity()(ts, rotations, times, mask)
-        return jnp.concatenate([moving[None], smooth])
+        weights = jax.vmap(gains)(_clock(times, context.dtype))
+        return bundle, context, jnp.einsum("tp,ptc->tc", weights, bundle.paths)
+
+    def __call__(self, ts, rotations, times, mask=None):
+        bundle, _, path = self.mean(ts, rotations, times, mask)
+        return bundle.rotations(path, times)
 
 
-class Drivers(eqx.Module):
-    """Paths of any extrapolators, stacked."""
+class Correction(eqx.Module):
+    r"""Driving fields on `SO(3)` times a clock that turn with the body.
 
-    extrapolators: tuple[AbstractExtrapolator, ...]
-
-    @property
-    def prior(self) -> tuple[float, ...]:
-        """Logits of the gains to begin with: all equal, and above holding."""
-        return (2.0,) * len(self.extrapolators)
-
-    def __call__(self, ts, rotations, times, mask=None) -> Float[Array, "paths _ 3 3"]:
-        return jnp.stack([e(ts, rotations, times, mask) for e in self.extrapolators])
-
-
-def as_drivers(
-    drivers: Sequence[AbstractExtrapolator] | DriverBank | None,
-) -> DriverBank | Drivers:
-    """The default bank, or the given extrapolators."""
-    if drivers is None:
-        return DriverBank()
-    if isinstance(drivers, DriverBank):
-        return drivers
-    if len(drivers) == 0:
-        raise ValueError("`drivers` needs one extrapolator or more.")
-    return Drivers(tuple(drivers))
-
-
-class Gains(eqx.Module):
-    """Driving fields on `SO(3)` times a clock: the canonical frame, scaled.
-
-    Channel 0 is time and moves the clock. Channels `3 p + 1 .. 3 p + 3` turn the state
-    about its own axes, times a gain `p` that depends on the clock and on the context.
-    Gains are positive and sum to one together with that of staying where one is.
+    With $v$ the sine of the state's angle times its axis, and $w$ the mean velocity of
+    the control, time moves the clock and turns the state by $a v + b w + c\, w \times
+    v$, and the control turns it by $\alpha\, dX + \beta\, v \times dX$. The five
+    coefficients are a perceptron of clock, context and $|v|^2$.
     """
 
     mlp: MLP
-    prior: Float[Array, " drivers"]
-    context: Float[Array, " statistics"]
+    context: Float[Array, " context"]
+    velocity: Float[Array, " 3"]
 
-    def gains(self, clock: Float[Array, " 1"]) -> Float[Array, " drivers"]:
-        entries = jnp.concatenate([self.context, 2 * clock - 1])
-        return _shares(self.prior + self.mlp(entries))
-
-    def __call__(self, y) -> Float[Array, "channels 4"]:
-        _, clock = y
-        gains = self.gains(clock)
-        eye = jnp.eye(3, dtype=gains.dtype)
-        turns = (gains[:, None, None] * eye[None]).reshape(-1, 3)
-        turns = jnp.pad(turns, [(0, 0), (0, 1)])
-        time = jnp.asarray([[0, 0, 0, 1]], gains.dtype)
-        return jnp.concatenate([time, turns])
+    def __call__(self, y) -> Float[Array, "4 4"]:
+        z, clock = y
+        skew = (z - z.T) / 2
+        v = jnp.stack([skew[2, 1], skew[0, 2], skew[1, 0]])
+        entries = [self.context, 2 * clock - 1, jnp.sum(v**2)[None]]
+        a, b, c, alpha, beta = self.mlp(jnp.concatenate(entries))
+        w = self.velocity
+        drift = a * v + b * w + c * jnp.cross(w, v)
+        # Row i is the image of the i-th basis vector, v x e_i: minus the matrix of v.
+        turns = alpha * jnp.eye(3, dtype=v.dtype) - beta * skew
+        time = jnp.append(drift, 1)
+        return jnp.concatenate([time[None], jnp.pad(turns, [(0, 0), (0, 1)])])
 
 
 class _Flow(AbstractWindowModel):
-    """The equation of one window of rotations, from a start that is known."""
+    """The equation of one window of rotations, from the identity."""
 
     alg: Shuffle = eqx.field(static=True)
     solver: AbstractSolver
-    fields: Gains
-    start_point: Float[Array, "3 3"]
+    fields: Correction
     window: int = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
     interpolation: str = eqx.field(static=True)
 
-    def __init__(self, owner: "RotationBNRDE", alg, context, start_point):
-        self.alg = alg
+    def __init__(self, owner: "RotationBNRDE", fields: Correction):
+        self.alg = ALGEBRA
         self.solver = owner.solver
-        self.fields = Gains(owner.mlp, owner.prior, context)
-        self.start_point = start_point
+        self.fields = fields
         self.window, self.substeps = owner.window, owner.substeps
         self.interpolation = owner.interpolation
 
@@ -171,7 +164,7 @@ class _Flow(AbstractWindowModel):
         return self.alg.dim
 
     def initial_state(self, x):
-        return self.start_point, x[:1]
+        return jnp.eye(3, dtype=x.dtype), x[:1]
 
     def expansion(self, y, steps, brackets):
         return second_order_expansion(self.fields, STATE, y, steps, brackets)
@@ -190,33 +183,28 @@ class _Flow(AbstractWindowModel):
 
 
 class RotationBNRDE(AbstractExtrapolator):
-    r"""A learned extrapolator: a rough differential equation on $SO(3)$, driven by
-    extrapolated paths.
+    r"""A learned extrapolator: a rough differential equation on $SO(3)$, driven by the
+    path that a bank of smoothers and learned gains make of the observations.
 
-    With $B$ the observations held at the last one and $R^p$ the path of driver $p$, the
-    correction $Z^p = B^\top R^p$ moves by increments $\log(Z^{p\top}_k Z^p_{k+1})$ in
-    its own frame. These, with time, are the control; the state is $(Z, t) \in
-    SO(3) \times \mathbb{R}$ and
+    The control is time and the path $X$ of a [`arborax.models.RotationMixture`][]. With
+    $M$ the development of $X$, the output is $R = M Z$,
 
-    $$dZ = Z \sum_p g_p(t, c)\, \widehat{dX^p}, \qquad R = B Z .$$
+    $$dM = M\,\widehat{dX}, \qquad dZ = Z \sum_i \widehat{V_i(Z, t, c)}\, d(t, X)^i,$$
 
-    The gains $g_p$ are a perceptron of time and of statistics $c$ of the observations
-    ([`arborax.models.rotation_statistics`][]), positive and of sum at most one. The
-    equation begins in the middle of the times, where $Z$ is a mean of the $Z^p$ with
-    weights learned in the same way, and runs forward and backward from there. All gains
-    zero hold the last observation, a single gain of one gives back that driver up to
-    the error of the solver, and what lies between is learned.
+    which is $dR = R\,(\mathrm{Ad}_{Z^{-1}} \widehat{dX} + \hat V d(t, X))$ in the
+    moving frame of $M$: exact where the learned fields $V$
+    ([`arborax.models.Correction`][]) vanish, as they do before training, so that the
+    model contains the mixture. The equation begins in the middle of the times and runs
+    forward and backward from there.
 
     The control is summed up by its log-signature of depth 2 over windows of `window`
     samples and solved by CF-EES(2,5), one step a window: 21 points at `window=10` take
     two steps, one to each side. Brackets are those of $SO(3)$. A rotation of space
-    turns the output with it, and so does one of the body.
+    turns the output with it.
     """
 
-    drivers: DriverBank | Drivers
+    mixture: RotationMixture
     mlp: MLP
-    start_mlp: MLP
-    prior: Float[Array, " drivers"]
     solver: AbstractSolver
     window: int = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
@@ -224,7 +212,7 @@ class RotationBNRDE(AbstractExtrapolator):
 
     def __init__(
         self,
-        drivers: Sequence[AbstractExtrapolator] | DriverBank | None = None,
+        drivers: Sequence[AbstractExtrapolator] | Bank | None = None,
         *,
         window: int = 10,
         width: int = 32,
@@ -237,50 +225,35 @@ class RotationBNRDE(AbstractExtrapolator):
     ):
         """**Arguments:**
 
-        - `drivers`: extrapolators whose paths drive the equation; by default constant
-            velocity and five Savitzky-Golay polynomials.
+        - `drivers`, `width`, `depth`, `dtype`: as [`arborax.models.RotationMixture`][].
         - `window`: samples for each step of the solver.
-        - `width`, `depth`: of the perceptrons.
         - `solver`, `substeps`: default `CFEES25`, one step a window.
         - `interpolation`: outputs inside windows, as [`arborax.models.BNRDE`][].
-        - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        self.drivers = as_drivers(drivers)
-        count = len(self.drivers.prior)
+        first, second = jr.split(key)
+        options = dict(width=width, depth=depth, dtype=dtype)
+        self.mixture = RotationMixture(drivers, **options, key=first)
         self.solver = CFEES25() if solver is None else solver
         self.solver.check(STATE)
-        self.interpolation = check_window_options(
-            Shuffle(1 + 3 * count, 2), STATE, window, interpolation
-        )
+        self.interpolation = check_window_options(ALGEBRA, STATE, window, interpolation)
         self.window, self.substeps = window, substeps
+        size = self.mixture.context_size + 2
         dtype = jnp.result_type(float) if dtype is None else dtype
-        first, second = jr.split(key)
-        options = dict(activation=jax.nn.silu, dtype=dtype)
-        self.mlp = _quiet(
-            MLP(STATISTICS + 1, count, width, depth, **options, key=first)
+        mlp = MLP(
+            size, 5, width, depth, activation=jax.nn.silu, dtype=dtype, key=second
         )
-        self.start_mlp = _quiet(
-            MLP(STATISTICS, count, width, depth, **options, key=second)
-        )
-        self.prior = jnp.asarray(self.drivers.prior, dtype)
+        self.mlp = _quiet(mlp, 0.0)
 
     def __call__(self, ts, rotations, times, mask=None):
-        held = Hold()(ts, rotations, times, mask)
-        context = rotation_statistics(ts, rotations, mask)
-        eye = jnp.eye(3, dtype=rotations.dtype)
-        paths = self.drivers(ts, rotations, times, mask)
-        z = jnp.einsum("kji,pkjl->kpil", held, paths)
-        steps = jax.vmap(jax.vmap(SO(3).log))(z[:-1], z[1:])
-        middle = (times.shape[0] - 1) // 2
-        starts = jax.vmap(lambda r: SO(3).log(eye, r))(z[middle])
-        increments = steps.reshape(steps.shape[0], -1)
-        clock = ((times - times[0]) / (times[-1] - times[0])).astype(increments.dtype)
-        values = jnp.pad(jnp.cumsum(increments, axis=0), [(1, 0), (0, 0)])
-        values = jnp.concatenate([clock[:, None], values], axis=1)
-        weights = _shares(self.prior + self.start_mlp(context))
-        start = SO(3).exp(eye, weights @ starts)
-        flow = _Flow(self, Shuffle(values.shape[1], 2), context, start)
+        bundle, context, path = self.mixture.mean(ts, rotations, times, mask)
+        frame = bundle.rotations(path, times)
+        clock = _clock(times, path.dtype)
+        values = jnp.concatenate([clock[:, None], path], axis=1)
+        velocity = path[-1] - path[0]
+        flow = _Flow(self, Correction(self.mlp, context, velocity))
+        count = times.shape[0]
+        middle = (count - 1) // 2
         # Both directions have the same length; the shorter one stays at its end.
         later, earlier = values[middle:], values[middle::-1]
         size = max(later.shape[0], earlier.shape[0])
@@ -288,64 +261,21 @@ class RotationBNRDE(AbstractExtrapolator):
             jnp.pad(part, [(0, size - part.shape[0]), (0, 0)], mode="edge")
             for part in (later, earlier)
         )
-        index = jnp.arange(later.shape[0], dtype=values.dtype)
+        index = jnp.arange(size, dtype=values.dtype)
         after, before = jax.vmap(lambda xs: flow(SampledPath(index, xs, check=False)))(
             jnp.stack([later, earlier])
         )
-        count = times.shape[0]
         z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
-        return jnp.einsum("kij,kjl->kil", held, z)
+        return jnp.einsum("kij,kjl->kil", frame, z)
 
 
-class RotationMixture(AbstractExtrapolator):
-    r"""The same drivers and gains without an equation:
-    $R = B \exp(\sum_p g_p(t, c) \log Z^p_t)$. What an equation has to beat."""
-
-    drivers: DriverBank | Drivers
-    mlp: MLP
-    prior: Float[Array, " drivers"]
-
-    def __init__(
-        self,
-        drivers: Sequence[AbstractExtrapolator] | DriverBank | None = None,
-        *,
-        width: int = 32,
-        depth: int = 2,
-        dtype: Any = None,
-        key: PRNGKeyArray,
-    ):
-        """**Arguments:** as [`arborax.models.RotationBNRDE`][]."""
-        self.drivers = as_drivers(drivers)
-        count = len(self.drivers.prior)
-        dtype = jnp.result_type(float) if dtype is None else dtype
-        options = dict(activation=jax.nn.silu, dtype=dtype)
-        self.mlp = _quiet(MLP(STATISTICS + 1, count, width, depth, **options, key=key))
-        self.prior = jnp.asarray(self.drivers.prior, dtype)
-
-    def __call__(self, ts, rotations, times, mask=None):
-        held = Hold()(ts, rotations, times, mask)
-        context = rotation_statistics(ts, rotations, mask)
-        clock = ((times - times[0]) / (times[-1] - times[0])).astype(rotations.dtype)
-        fields = Gains(self.mlp, self.prior, context)
-        gains = jax.vmap(lambda t: fields.gains(t[None]))(clock)
-        eye = jnp.eye(3, dtype=rotations.dtype)
-        paths = self.drivers(ts, rotations, times, mask)
-        z = jnp.einsum("kji,pkjl->kpil", held, paths)
-        vectors = jax.vmap(jax.vmap(lambda r: SO(3).log(eye, r)))(z)
-        total = jnp.einsum("kp,kpi->ki", gains, vectors)
-        turns = jax.vmap(lambda u: SO(3).exp(eye, u))(total)
-        return jnp.einsum("kij,kjl->kil", held, turns)
+def _clock(times: Float[Array, " times"], dtype: Any) -> Float[Array, " times"]:
+    return ((times - times[0]) / (times[-1] - times[0])).astype(dtype)
 
 
-def _shares(logits: Float[Array, " drivers"]) -> Float[Array, " drivers"]:
-    """Softmax with one further logit, zero, that is left out."""
-    all_of_them = jnp.pad(logits, (1, 0))
-    return jax.nn.softmax(all_of_them)[1:]
-
-
-def _quiet(mlp: MLP) -> MLP:
-    """The same perceptron with a last layer ten times smaller."""
+def _quiet(mlp: MLP, factor: float = 0.1) -> MLP:
+    """The same perceptron with a smaller last layer."""
     where = lambda m: (m.layers[-1].weight, m.layers[-1].bias)  # noqa: E731
     last = mlp.layers[-1]
     assert last.bias is not None
-    return eqx.tree_at(where, mlp, (last.weight / 10, last.bias / 10))
+    return eqx.tree_at(where, mlp, (factor * last.weight, factor * last.bias))

@@ -31,6 +31,8 @@ class Config:
     - `model`: a name of `MODELS`.
     - `extrapolator`: the front of the model, a name of `EXTRAPOLATORS`, or
         `"default"`: that of the model.
+    - `bodies`: whether the bank of the B-NRDE on SO(3) and of the mixture has rigid
+        bodies of the simulated kind among its laws of motion.
     - `relative`, `driver`: as [`arborax.models.RotationForecaster`][].
     - `hidden`, `width`, `depth`, `window`, `substeps`: sizes; the window is that of
         window models without one in their name.
@@ -61,6 +63,7 @@ class Config:
     real_noise: tuple[float, ...] = (0.0, 0.02, 0.05)
     model: str = "bnrde"
     extrapolator: str = "default"
+    bodies: bool = True
     relative: bool = True
     driver: Literal["chart", "matrix"] = "chart"
     hidden: int = 16

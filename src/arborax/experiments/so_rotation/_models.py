@@ -109,11 +109,8 @@ def _bnrde(window: int | None) -> Callable:
 
     def make(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
         first, second = jr.split(key)
-        drivers = None
-        if config.extrapolator != "default":
-            drivers = [_front(config, "", first)]
         return models.RotationBNRDE(
-            drivers,
+            _drivers(config, first),
             window=window or config.window,
             width=config.width,
             dtype=FLOAT,
@@ -124,10 +121,15 @@ def _bnrde(window: int | None) -> Callable:
 
 
 def _mixture(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-    drivers = None
-    if config.extrapolator != "default":
-        drivers = [_front(config, "", key)]
+    drivers = _drivers(config, key)
     return models.RotationMixture(drivers, width=config.width, dtype=FLOAT, key=key)
+
+
+def _drivers(config: Config, key: PRNGKeyArray) -> Any:
+    """The bank of laws of motion, or the extrapolator asked for alone."""
+    if config.extrapolator != "default":
+        return [_front(config, "", key)]
+    return models.MotionBank() if config.bodies else models.MotionBank(bodies=())
 
 
 MODELS: dict[str, Callable[[Config, PRNGKeyArray], AbstractExtrapolator]] = {

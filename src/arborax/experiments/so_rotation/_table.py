@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._layout import Lines, text_table
+from ._models import EXTRAPOLATORS
 
 
 # As printed in arXiv:2606.05272: Frobenius on simulated data, then RGE in degrees on
@@ -25,7 +26,7 @@ PUBLISHED_COLUMNS = ["Frobenius", "static", "translational", "unconstrained"]
 LABELS = {
     "bnrde": "B-NRDE on SO(3), window 10",
     "bnrde-4": "B-NRDE on SO(3), window 4",
-    "mixture": "drivers and gains, no equation",
+    "mixture": "mixture: gains, no equation",
     "bnrde-euclidean": "B-NRDE, Euclidean (MLP)",
     "sg-ncde": "SG-NCDE",
     "stacked-xlstm": "stacked xLSTM (Hermite)",
@@ -36,6 +37,21 @@ LABELS = {
     "mnode": "M-NODE",
 }
 GROUPS = ("broad", "tum", "BasicMotions")
+# The fronts that models have by themselves, for the table of models by front.
+FRONTS = {
+    "bnrde-euclidean": "mlp",
+    "stacked-xlstm": "hermite",
+    "nrde": "hermite",
+    "xlstm": "hermite",
+    "gru": "hermite",
+    "ncde": "hermite",
+}
+CROSS_COLUMNS = (
+    "free, noise 0.02",
+    "free, noise 0.05",
+    "BROAD, 40 Hz, noise 0.02",
+    "TUM, 40 Hz, noise 0.02",
+)
 
 
 def group_of(name: str) -> str:
@@ -89,6 +105,32 @@ def rows(results: list[dict[str, Any]], figure: str, names: list[str]) -> Lines:
         seeds = f"{label}, {count} seed{'s' if count > 1 else ''}"
         lines.append((seeds, _cells(groups[label], names)))
     return lines
+
+
+def cross_rows(results: list[dict[str, Any]], column: str) -> tuple[list[str], Lines]:
+    """Fronts, and models with the forecast error of each of them at one column: the
+    mean over seeds. Models that were run with one front only are left out."""
+    found: dict[str, dict[str, list[float]]] = collections.defaultdict(
+        lambda: collections.defaultdict(list)
+    )
+    for result in results:
+        changes = result.get("changes", {})
+        model = result["model"]
+        front = changes.get("extrapolator", FRONTS.get(model))
+        values = means(result["scores"], "forecast")
+        if front and column in values and set(changes) <= {"extrapolator"}:
+            found[model][front].append(values[column])
+    found = {k: v for k, v in found.items() if len(v) > 1}
+    fronts = [f for f in EXTRAPOLATORS if any(f in row for row in found.values())]
+    lines: Lines = []
+    for model in [name for name in LABELS if name in found]:
+        label = LABELS[model].split(" (")[0]
+        cells = [
+            f"{np.mean(found[model][f]):.2f}" if f in found[model] else "-"
+            for f in fronts
+        ]
+        lines.append((label, cells))
+    return fronts, lines
 
 
 def _rank(label: str, order: list[str]) -> int:
@@ -185,7 +227,9 @@ def table(results: list[dict[str, Any]]) -> str:
     if not results:
         return "no results yet; make one with `arborax run`."
     parts = []
-    for (setting, preset), group in by_setting(results).items():
+    for (setting, preset), everything in by_setting(results).items():
+        group = [r for r in everything if "extrapolator" not in r.get("changes", {})]
+        group = group or everything
         parts.append(f"setting {setting}, preset {preset}")
         for figure, title in FIGURES.items():
             for source, names in column_parts(columns(group)).items():
@@ -197,5 +241,12 @@ def table(results: list[dict[str, Any]]) -> str:
             "ours, twice the mean, clean free rotation\n"
             + text_table(["", *PUBLISHED_COLUMNS, "ours"], published_rows(group))
         )
-        parts.append(text_table(["", *RUNS], run_rows(group)))
+        for column in CROSS_COLUMNS:
+            fronts, lines = cross_rows(everything, column)
+            if lines:
+                text = text_table(["", *fronts], lines)
+                parts.append(
+                    f"model by extrapolator: forecast points, {column}\n{text}"
+                )
+        parts.append(text_table(["", *RUNS], run_rows(everything)))
     return "\n\n".join(parts)
