@@ -49,6 +49,7 @@ def rough_bergomi() -> str:
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("README.md", "rough-bergomi", rough_bergomi),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
+    ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
 ]
 
 
