@@ -239,7 +239,7 @@ def test_statistics_do_not_see_the_frames():
 
 
 def test_gradients_are_finite():
-    model = M.RotationBNRDE(width=6, depth=1, key=KEY)
+    model = M.RotationMixture(width=6, depth=1, key=KEY)
     windows = _windows(2)
     seen = _seen(windows, drop=0.3)  # clean: residuals are almost zero
 
