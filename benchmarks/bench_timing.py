@@ -106,11 +106,15 @@ def rival(kind: str, depth: int, limit: float):
 
 
 def rival_times(kind: str, depth: int, limit: float) -> list[dict]:
-    """The rival's lines from a process that is ended after a while."""
+    """The rival's lines from a process that is ended if it hangs.
+
+    It ends itself by CPU time; the wall time allowed here is generous, so that a busy
+    machine leaves no cell blank.
+    """
     command = [sys.executable, __file__, "--rival", kind, str(depth)]
     command += ["--limit", str(limit)]
     try:
-        run = subprocess.run(command, capture_output=True, timeout=30 * limit)
+        run = subprocess.run(command, capture_output=True, timeout=300 * limit)
         out = run.stdout
     except subprocess.TimeoutExpired as late:
         out = late.stdout or b""
