@@ -10,7 +10,8 @@ from typing import Any
 
 from arborax.experiments import collect
 from arborax.experiments._registry import experiment
-from arborax.experiments.rough_bergomi._table import rows
+from arborax.experiments.rough_bergomi import _table as rough_bergomi_table
+from arborax.experiments.spd import _table as spd_table
 
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -39,17 +40,33 @@ def printed(name: str) -> str:
 
 def rough_bergomi() -> str:
     """Our setting at preset quick, against fresh test sets."""
-    content = rows(_plain("rough-bergomi"))
+    content = rough_bergomi_table.rows(_plain("rough-bergomi"))
     floor, *models = content["fresh"]
     gaussian = [row for row in content["pooled"] if row[0] == "Gaussian reference"]
     sets = f"KS x 100, mean of {content['fresh_sets']} x {content['test_paths']} paths"
     return _markdown([sets, *content["columns"]], [floor, *gaussian, *models])
 
 
+def spd() -> str:
+    """Our setting at preset quick: floor, references and models at published times and
+    the end."""
+    content = spd_table.rows(_plain("spd"))
+    times = ("t=128", "t=256", "t=384", "t=512", "t=1024")
+    chosen = [content["columns"].index(t) for t in times]
+    lines = [
+        (label, [cells[k] for k in chosen])
+        for label, cells in content["pooled"]
+        if "95 %" not in label and "these test paths" not in label
+    ]
+    return _markdown([f"W1 x 100, {content['test_paths']} paths", *times], lines)
+
+
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("README.md", "rough-bergomi", rough_bergomi),
+    ("README.md", "spd", spd),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
+    ("docs/guides/spd.md", "table", lambda: printed("spd")),
 ]
 
 
