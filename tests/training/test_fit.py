@@ -295,8 +295,16 @@ def test_late_discovery_without_hooks():
     np.testing.assert_allclose(result.last, 1 - 0.1 * 0.7071068, rtol=1e-5)
 
 
+@pytest.fixture
+def listening():
+    """A shell may have started the tests with Ctrl-C ignored, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("how", ["signal", "raise"])
-def test_interrupt_saves_and_resumes(how, tmp_path):
+def test_interrupt_saves_and_resumes(how, tmp_path, listening):
     x, y = regression(32)
     kwargs = dict(steps=12, batch_size=8, key=KEY, progress=False)
     kwargs |= dict(checkpoint_every=5, optimiser=optax.sgd(0.1, momentum=0.9))
