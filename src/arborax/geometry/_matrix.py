@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ._functions import stumpff
+from ._small_product import small_product
 
 
 _SMALL = 4
@@ -31,12 +32,12 @@ def matmul(a: Float[Array, "m k"], b: Float[Array, "k n"]) -> Float[Array, "m n"
     accelerators the default precision would leave the manifold).
     """
     if max(*a.shape, *b.shape) <= _SMALL:
-        return jnp.sum(a[:, :, None] * b[None, :, :], axis=1)
+        return small_product(a, b)
     return jnp.matmul(a, b, precision="highest")
 
 
 def matvec(a: Float[Array, "m n"], x: Float[Array, " n"]) -> Float[Array, " m"]:
-    return jnp.sum(a * x[None, :], axis=1)
+    return matmul(a, x[:, None])[:, 0]
 
 
 def _max_squarings(dtype) -> int:
@@ -62,6 +63,33 @@ def _expm_2(a: Array) -> Array:
     return c0 * jnp.eye(2, dtype=a.dtype) + c1 * a
 
 
+@ft.cache
+def _series_3(degree: int) -> tuple[list[tuple[int, int]], np.ndarray]:
+    """The Taylor polynomial of the exponential modulo `a^3 = c1 a + c0`.
+
+    **Returns:** exponents `(i, j)` of the monomials `c1^i c0^j`, and their coefficients
+    in the factors of `1`, `a` and `a^2`, shape `(3, monomials)`. As a product with a
+    static matrix the compiler evaluates the series once, not for each entry of the
+    exponential.
+    """
+    powers = [(i, j) for j in range(degree // 3 + 1) for i in range(degree // 2 + 1)]
+    powers = [(i, j) for i, j in powers if 2 * i + 3 * j <= degree]
+    table = np.zeros((3, len(powers)))
+    # Coefficients of a^n: from a^(n+1) = a^n a with a^3 replaced.
+    power = [{(0, 0): 1}, {}, {}]
+    for n in range(degree + 1):
+        for row, terms in zip(table, power):
+            for exponents, count in terms.items():
+                row[powers.index(exponents)] += count / math.factorial(n)
+        first, second, third = power
+        raised_0 = {(i, j + 1): count for (i, j), count in third.items()}
+        raised_1 = {(i + 1, j): count for (i, j), count in third.items()}
+        keys = first.keys() | raised_1.keys()
+        middle = {key: first.get(key, 0) + raised_1.get(key, 0) for key in keys}
+        power = [raised_0, middle, second]
+    return powers, table
+
+
 def _expm_3(a: Array) -> Array:
     """Scaling and squaring modulo the characteristic polynomial.
 
@@ -76,10 +104,9 @@ def _expm_3(a: Array) -> Array:
     radius = 2 * jnp.maximum(jnp.sqrt(jnp.abs(c1)), jnp.cbrt(jnp.abs(c0) / 2))
     count, scale, valid = _squarings(radius, 1.0)
     c1, c0 = c1 * scale**2, c0 * scale**3
-    zero = jnp.zeros((), a.dtype)
-    p, q, r = zero + 1, zero, zero
-    for k in range(12 if jnp.finfo(a.dtype).bits <= 32 else 20, 0, -1):
-        p, q, r = 1 + c0 * r / k, (p + c1 * r) / k, q / k
+    powers, table = _series_3(12 if jnp.finfo(a.dtype).bits <= 32 else 20)
+    monomials = jnp.stack([c1**i * c0**j for i, j in powers])
+    p, q, r = jnp.matmul(jnp.asarray(table, a.dtype), monomials, precision="highest")
 
     def square(i, coefficients):
         p, q, r = coefficients

@@ -24,8 +24,13 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
+from ..geometry._small_product import small_product as _small_product
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading
+
+
+_SHORT = 16  # length of sums that are written out
+_WRITTEN_OUT = 8  # directions for which the fields' derivative is
 
 
 @ft.cache
@@ -121,18 +126,17 @@ class FrameCalculus:
         frame = lambda u: self.geometry.frame(y, u)  # noqa: E731
         v, derivative = jax.linearize(self.fields, y)
         block = x[1].reshape(d, d)
+        w = small_product(block.T, v)
         if self.dim < d:
-            w, tails = self.eye(v), small_product(v.T, block)
-            dots = jax.vmap(lambda u: derivative(frame(u)))(w)
-            flat = dots.reshape(-1, self.dim)
-            out = small_product(tails.reshape(1, -1), flat)[0]
+            dots = _along(derivative, [frame(u) for u in self.eye(v)])
+            terms = [small_product(w[:, e][None], dot) for e, dot in enumerate(dots)]
+            out = ft.reduce(jnp.add, terms)[0]
         else:
-            w, index = small_product(block.T, v), jnp.arange(d)
-            dots = jax.vmap(lambda u: derivative(frame(u)))(w)
-            out = sum_rows(dots[index, index])
+            dots = _along(derivative, [frame(w[i]) for i in range(d)])
+            out = ft.reduce(jnp.add, [dot[i] for i, dot in enumerate(dots)])
         if not self.parallel:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
-            pairs = small_product(small_product(v.T, block), v)
+            pairs = small_product(w.T, v)
             out = out + self.geometry.christoffel_sum(y, pairs)
         return small_product(x[0][None], v)[0] + out, v
 
@@ -289,18 +293,22 @@ class AmbientCalculus:
         return self.geometry.coordinates(y, ambient)
 
 
+def _along(derivative: Callable, directions: list[PyTree[Array]]) -> list[Array]:
+    """A linear map along each direction. A few directions are written out: the values
+    of the fields are then not broadcast over directions, and reverse mode has no short
+    sums over them, which are slow on a CPU (see `arborax.geometry._small_product`)."""
+    if len(directions) <= _WRITTEN_OUT:
+        return [derivative(direction) for direction in directions]
+    stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *directions)
+    dots = jax.vmap(derivative)(stacked)
+    return [dots[k] for k in range(len(directions))]
+
+
 def small_product(
     a: Float[Array, "m k"], b: Float[Array, "k n"]
 ) -> Float[Array, "m n"]:
-    """A matrix product; if small, written out. Under `vmap` that fuses with what is
-    around it, where many tiny matrix products would be called one by one. Longer sums
-    are left alone: their derivatives would be many padded arrays."""
-    if a.shape[0] == 1 or a.shape[0] * a.shape[1] * b.shape[1] > 400:
-        return a @ b
-    total = a[:, :1] * b[:1]
-    for k in range(1, a.shape[1]):
-        total = total + a[:, k : k + 1] * b[k : k + 1]
-    return total
+    """A matrix product, written out if the inner axis is short."""
+    return a @ b if a.shape[1] > _SHORT else _small_product(a, b)
 
 
 def sum_rows(x: PyTree[Array]) -> PyTree[Array]:

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float
 
-from ._calculus import FrameCalculus, sum_rows
+from ._calculus import FrameCalculus, small_product, sum_rows
 
 
 def forest_tensors(
@@ -33,7 +33,9 @@ def forest_tensors(
         x = x.reshape(tuple(values[k - 1].shape[0] for k in composition))
         for k in composition:
             # Contract the leading axis; the new frame axis goes last.
-            x = jnp.tensordot(x, values[k - 1], axes=(0, 0))
+            rest = x.shape[1:]
+            x = small_product(x.reshape(x.shape[0], -1).T, values[k - 1])
+            x = x.reshape(*rest, -1)
         tensors[order] = tensors[order] + x if order in tensors else x
     return tensors
 

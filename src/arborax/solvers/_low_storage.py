@@ -1,5 +1,6 @@
 """Commutator-free schemes in Williamson's two-register form."""
 
+import functools as ft
 import math
 from collections.abc import Callable
 
@@ -16,8 +17,10 @@ from ._base import AbstractSolver, add, combination, scale, subtract
 def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
     """`D <- A_l D + h f(y)`, `y <- exp(B_l D) . y`, one stage after another.
 
-    Stages are a scan, so the field is traced once. **Returns:** the new state, the
-    states before each stage and the generators `h f` of each stage, stacked.
+    Stages are a scan, so the field is traced once. Reverse mode recomputes each from
+    its two registers: storing what happens inside takes longer than doing it again.
+    **Returns:** the new state, the states before each stage and the generators `h f` of
+    each stage, stacked.
     """
     dtype = jtu.tree_leaves(y)[0].dtype
     table = [jnp.asarray(row, dtype) for row in tableau]
@@ -25,6 +28,7 @@ def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
     shape = jax.eval_shape(field, s, y)
     register = jtu.tree_map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shape)
 
+    @ft.partial(jax.checkpoint, prevent_cse=False)
     def stage(carry, row):
         d, z = carry
         a, b, c = row
@@ -181,3 +185,8 @@ class CF4(AbstractSolver):
 
     def step_with_error(self, f, geometry, s, y, h):
         return self.step(f, geometry, s, y, h), None
+
+
+def recomputes_stages(solver: AbstractSolver) -> bool:
+    """Whether reverse mode through a step stores no more than the registers."""
+    return isinstance(solver, CFEES25 | CFEES27)

@@ -1,5 +1,6 @@
 """The log-ODE solve: one scan over the windows of a control."""
 
+import functools as ft
 from collections.abc import Callable, Sequence
 
 import equinox as eqx
@@ -12,7 +13,7 @@ from ..geometry import AbstractGeometry, Euclidean
 from ..lifts import check_lift, is_flat, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports
 from ._base import AbstractSolver
-from ._low_storage import CFEES25
+from ._low_storage import CFEES25, recomputes_stages
 from ._solution import RESULTS, Solution
 from ._window import run, step_window
 
@@ -176,9 +177,11 @@ def solve(
         asked for, so that the output is as rough as it should be; `"geodesic"` is
         cheaper, and smooth between knots; `"linear"` is for flat spaces.
     - `save`: `"knots"` or `"final"` (the last state only).
-    - `adjoint`: `"checkpointed"` stores one state a window and recomputes the rest;
-        `"reversible"` (CF-EES schemes) stores the last state only and steps back, with
-        gradients that agree up to the round-trip defect; `"direct"` stores everything.
+    - `adjoint`: `"checkpointed"` stores one state a window (CF-EES schemes: a state and
+        a register a stage) and recomputes the rest; `"reversible"` (CF-EES schemes)
+        stores the last state only and steps back, with gradients that agree up to the
+        round-trip defect; `"direct"` stores everything, except that CF-EES schemes
+        always recompute their stages.
     - `throw`: whether to raise on failure. Otherwise look at `result`.
 
     **Returns:**
@@ -207,7 +210,9 @@ def solve(
             (field, y0, lams), solver=solver, substeps=substeps, knots=knots, save=keep
         )
     else:
-        wrap = jax.checkpoint if adjoint == "checkpointed" else lambda body: body
+        wrap = lambda body: body  # noqa: E731
+        if adjoint == "checkpointed" and not recomputes_stages(solver):
+            wrap = ft.partial(jax.checkpoint, prevent_cse=False)
         last, saved = run(field, solver, substeps, y0, lams, knots, keep, wrap)
 
     if keep:

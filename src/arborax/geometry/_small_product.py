@@ -1,0 +1,91 @@
+"""Products of small matrices, written out term by term, derivatives included.
+
+A batch of tiny matrix products is a slow loop on a CPU, and so is a product followed by
+a sum over a short axis, the form in which the derivative of a broadcast product comes:
+XLA hands both to library routines made for large arrays. Here the sum over the inner
+axis is a chain of additions that fuses with whatever is around it. As a primitive whose
+transposes are products of the same kind it stays so in derivatives of all orders.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array, Float
+
+
+_WRITTEN_OUT = 16
+
+
+def _evaluate(a: Array, b: Array) -> Array:
+    """(.. m k), (.. k n) -> (.. m n); batch axes of size one are broadcast."""
+    total = a[..., :, :1] * b[..., :1, :]
+    for k in range(1, a.shape[-1]):
+        total = total + a[..., :, k : k + 1] * b[..., k : k + 1, :]
+    return total
+
+
+_product_p = Primitive("arborax_small_product")
+_product_p.def_impl(jax.jit(_evaluate))
+
+
+@_product_p.def_abstract_eval
+def _abstract(a, b):
+    batch = tuple(max(p, q) for p, q in zip(a.shape[:-2], b.shape[:-2]))
+    return a.update(shape=(*batch, a.shape[-2], b.shape[-1]))
+
+
+def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
+    """Sum over the batch axes that were broadcast."""
+    for axis, (have, want) in enumerate(zip(x.shape, shape)):
+        if have == want:
+            continue
+        if have > _WRITTEN_OUT:
+            x = jnp.sum(x, axis=axis, keepdims=True)
+            continue
+        terms = [jax.lax.slice_in_dim(x, k, k + 1, axis=axis) for k in range(have)]
+        x = terms[0]
+        for term in terms[1:]:
+            x = x + term
+    return x
+
+
+def _transpose(cotangent, a, b):
+    if isinstance(cotangent, ad.Zero):
+        return [None, None]
+    if ad.is_undefined_primal(a):
+        product = _product_p.bind(cotangent, jnp.swapaxes(b, -1, -2))
+        return [_sum_to(product, a.aval.shape), None]
+    product = _product_p.bind(jnp.swapaxes(a, -1, -2), cotangent)
+    return [None, _sum_to(product, b.aval.shape)]
+
+
+def _jvp(primals, tangents):
+    (a, b), (da, db) = primals, tangents
+    terms = []
+    if not isinstance(da, ad.Zero):
+        terms.append(_product_p.bind(da, b))
+    if not isinstance(db, ad.Zero):
+        terms.append(_product_p.bind(a, db))
+    return _product_p.bind(a, b), terms[0] if len(terms) == 1 else terms[0] + terms[1]
+
+
+def _batch(args, dims):
+    moved = [
+        a[None] if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(args, dims)
+    ]
+    return _product_p.bind(*moved), 0
+
+
+ad.primitive_jvps[_product_p] = _jvp
+ad.primitive_transposes[_product_p] = _transpose
+batching.primitive_batchers[_product_p] = _batch
+mlir.register_lowering(_product_p, mlir.lower_fun(_evaluate, multiple_results=False))
+
+
+def small_product(
+    a: Float[Array, "m k"], b: Float[Array, "k n"]
+) -> Float[Array, "m n"]:
+    """`a @ b` for matrices with an inner axis of at most sixteen or so: it costs as
+    many operations in the compiled program as the inner axis is long."""
+    return _product_p.bind(a, b)
