@@ -24,6 +24,7 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
+from summary import short
 
 import arborax as abx
 
@@ -189,7 +190,7 @@ def draw(document: dict):
         for (i, j), value in np.ndenumerate(values):
             if np.isfinite(value):
                 dark = norm(value) < 0.6
-                text = f"{value:.2g}" if value < 100 else f"{value:.0f}"
+                text = short(value)
                 colour = "white" if dark else "black"
                 ax.text(j, i, text, ha="center", va="center", color=colour, size=6)
         blank = int(np.isnan(values).sum())
@@ -218,8 +219,8 @@ def describe(document: dict, grids: dict[str, np.ndarray]):
     for k, (depth, algebra) in enumerate(labels()):
         mine, theirs = grids["arborax"][k], grids["pysiglib"][k]
         ratio = (theirs / mine)[np.isfinite(theirs / mine)]
-        extent = f"{ratio.min():.2g} to {ratio.max():.2g}" if ratio.size else "–"
-        middle = f"{np.median(ratio):.2g}" if ratio.size else "–"
+        extent = f"{short(ratio.min())} to {short(ratio.max())}" if ratio.size else "–"
+        middle = short(np.median(ratio)) if ratio.size else "–"
         blanks = (int(np.isnan(mine).sum()), int(np.isnan(theirs).sum()))
         lines.append(
             f"| {algebra}, {depth} | {blanks[0]} | {blanks[1]} | {middle} | {extent} |"
