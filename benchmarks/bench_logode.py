@@ -218,7 +218,8 @@ def run_cell(name, geometry, alg, windows, batch, solver, reps, rivals, only):
             return jax.vmap(one, in_axes=(None, None, 0))(fields, y0, control)
 
         def gradient(fields, y0, control, value=value):
-            loss = lambda f: jnp.mean(value(f, y0, control) ** 2)  # noqa: E731
+            # Squares alone would be constant on rotations.
+            loss = lambda f: jnp.mean((value(f, y0, control) - 0.5) ** 2)  # noqa: E731
             return eqx.filter_grad(loss)(fields)
 
         dynamic, static = eqx.partition(fields, eqx.is_array)
@@ -272,7 +273,7 @@ def memory_rows():
                         throw=False,
                     ).ys
 
-                return jnp.mean(jax.vmap(one)(lams) ** 2)
+                return jnp.mean((jax.vmap(one)(lams) - 0.5) ** 2)
 
             shape = (batch, windows, alg.primitive_size)
             lams = jax.ShapeDtypeStruct(shape, jnp.float32)
