@@ -184,10 +184,16 @@ def pysiglib_runner(alg, path, log: bool, gradient: bool):
     return run
 
 
+class Crashes(Exception):
+    """The rival would end the process."""
+
+
 def signax_runner(alg, path, log: bool, gradient: bool):
     signax = optional("signax")
     if signax is None or not isinstance(alg, abx.Shuffle):
         return None
+    if alg.depth > 5:  # jaxlib 0.10.2 ends with a segmentation fault in its programs
+        raise Crashes
     function = signax.logsignature if log else signax.signature
 
     def value(x):
