@@ -387,11 +387,11 @@ def run_algebra(cell, dtype, algebra, options, before: list[dict]):
 
 
 LOSSES = """\
-Where we lose (a ratio below one), and why: the tensor signature forward. The rival is a
-single pass in C++ that keeps one signature in registers and cache; ours is a few
-batched matrix products over time whose operands, streams of half the depth, pass
-through memory, and XLA starts each of them anew, which shows on small arrays. The same
-streams make gradients cheap."""
+Where we lose (a ratio below one), and why, as we see it: mostly the tensor signature
+forward. The rival makes one pass over a path in C++; ours is a few batched matrix
+products over time whose operands, streams of half the depth, pass through memory, and
+XLA starts each of them anew, which shows on small arrays. The same streams make
+gradients cheap. The rival was not profiled."""
 
 
 def write(rows, settings, folder: Path):
