@@ -2,9 +2,7 @@
 
 import contextlib
 import dataclasses
-import datetime
 import os
-import pathlib
 import time
 from typing import Any
 
@@ -15,8 +13,8 @@ import jax.random as jr
 import numpy as np
 
 from ...paths import SampledPath
-from ...training import fit, save
-from .._files import machine, read_result, run_name, write_json
+from ...training import fit
+from .._record import RunRecord
 from ._config import Config, load_config
 from ._data import loss_of, make_task, Task
 from ._models import make_model, MODELS
@@ -75,14 +73,21 @@ def run(
     The content of `result.json`, with `identity` (see `identity_gap`) and the loss of
     every step.
     """
-    changes = changes or {}
-    config = load_config(experiment, setting, preset, **{"model": model, **changes})
-    shown = {k: v for k, v in changes.items() if k != "folder"}
-    place = pathlib.Path(folder) / experiment
-    place = place / run_name(setting, preset, model, seed, shown)
-    place.mkdir(parents=True, exist_ok=True)
-    if resume and (place / "result.json").exists():
-        return read_result(place)
+    record = RunRecord(
+        experiment,
+        setting,
+        preset,
+        model,
+        seed,
+        changes or {},
+        folder,
+        private=("folder",),
+    )
+    config = load_config(
+        experiment, setting, preset, **{"model": model, **record.changes}
+    )
+    if finished := record.open(resume):
+        return finished
     start = time.process_time()
     precision = jax.enable_x64(True) if config.double else contextlib.nullcontext()
     with precision:
@@ -103,20 +108,13 @@ def run(
             learning_rate=config.learning_rate,
             steps=config.iterations,
             batch_size=min(config.batch, len(task.train[0])),
-            checkpoint=place / "checkpoints",
+            checkpoint=record.place / "checkpoints",
             checkpoint_every=max(1, config.iterations // config.validations),
             resume=resume,
             progress=progress,
         )
         scores = _scores(fitted.last, task)
-    words = {**changes, **({"folder": "FOLDER"} if config.folder else {})}
-    assignments = "".join(f" {name}={value}" for name, value in words.items())
-    result = {
-        "experiment": experiment,
-        "setting": setting,
-        "preset": preset,
-        "model": model,
-        "seed": seed,
+    content = {
         "data": config.data,
         "identity": gap,
         "scores": scores,
@@ -130,18 +128,8 @@ def run(
                 "seconds": dataclasses.asdict(fitted.timings),
             }
         ],
-        "config": {**dataclasses.asdict(config), "folder": None},
-        "command": f"arborax run {experiment} --model {model} --preset {preset} "
-        f"--setting {setting} --seed {seed}"
-        + (f" --set{assignments}" if words else ""),
-        "changes": shown,
-        "cpu_seconds": round(time.process_time() - start, 1),
-        "machine": machine(),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-    save(place / "model.abx", fitted.last)
-    write_json(place / "result.json", result)
-    return {**result, "folder": str(place)}
+    return record.close(fitted.last, config, content, time.process_time() - start)
 
 
 def _scores(model: Any, task: Task) -> dict[str, float]:

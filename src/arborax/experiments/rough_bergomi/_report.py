@@ -1,12 +1,11 @@
 """The report: one HTML page that needs nothing else."""
 
-import dataclasses
-import html
 import os
 import pathlib
 from typing import Any
 
-from .._layout import embedded, html_table, write_page
+from .._layout import embedded, html_table
+from .._report import Results, run_heading, stored_config, write_report
 from ._config import Config
 from ._figures import (
     fan_chart,
@@ -17,33 +16,6 @@ from ._figures import (
     training,
 )
 from ._table import by_setting, LABELS, MORE, rows
-
-
-def report(
-    results: list[dict[str, Any]], file: str | os.PathLike, experiment: str
-) -> pathlib.Path:
-    """Writes the report of some results.
-
-    **Arguments:**
-
-    - `results`: from [`arborax.experiments.collect`][].
-    - `file`: the page to write.
-    - `experiment`: its name.
-
-    **Returns:**
-
-    The path of the page.
-    """
-    if not results:
-        raise ValueError("no results to report; make one with `arborax run`.")
-    body = [f"<h1>{html.escape(experiment)}</h1>", INTRODUCTION]
-    for name, group in by_setting(results).items():
-        body.append(f"<h2>{html.escape(name.capitalize())}</h2>")
-        body.append(_tables(group))
-        body.append("<h3>Training</h3>" + embedded(training(group), "training"))
-        for result in group:
-            body.append(_run(result))
-    return write_page(experiment, body, file)
 
 
 INTRODUCTION = """<p>Generated against true log-prices. KS is the two-sample
@@ -57,7 +29,32 @@ steps, and for the data that of the simulator. The p-value is that of a permutat
 with a kernel that no model was trained on.</p>"""
 
 
-def _tables(group: list[dict[str, Any]]) -> str:
+def report(results: Results, file: str | os.PathLike, experiment: str) -> pathlib.Path:
+    """Writes the report of some results.
+
+    **Arguments:**
+
+    - `results`: from [`arborax.experiments.collect`][].
+    - `file`: the page to write.
+    - `experiment`: its name.
+
+    **Returns:**
+
+    The path of the page.
+    """
+    groups = {name.capitalize(): group for name, group in by_setting(results).items()}
+    return write_report(file, experiment, INTRODUCTION, groups, _sections)
+
+
+def _sections(group: Results) -> list[str]:
+    return [
+        _tables(group),
+        "<h3>Training</h3>" + embedded(training(group), "training"),
+        *map(_run, group),
+    ]
+
+
+def _tables(group: Results) -> str:
     content = rows(group)
     names = content["columns"]
     return "".join(
@@ -74,22 +71,9 @@ def _tables(group: list[dict[str, Any]]) -> str:
     )
 
 
-def config_of(result: dict[str, Any]) -> Config:
-    """The configuration stored in a result."""
-    known = {field.name for field in dataclasses.fields(Config)}
-    values = {k: v for k, v in result["config"].items() if k in known}
-    return Config(**{**values, "horizons": tuple(values["horizons"])})
-
-
 def _run(result: dict[str, Any]) -> str:
-    label = LABELS[result["model"]]
-    machine = ", ".join(f"{k} {v}" for k, v in result["machine"].items())
-    out = [
-        f"<h3>{html.escape(label)}, seed {result['seed']}</h3>",
-        f"<p><code>{html.escape(result['command'])}</code><br>{html.escape(machine)}, "
-        f"{result['date']}</p>",
-    ]
-    paths, config = read_paths(result), config_of(result)
+    out = [run_heading(result, LABELS[result["model"]])]
+    paths, config = read_paths(result), stored_config(Config, result)
     if paths is not None:
         out += [
             embedded(fan_chart(paths), "true and generated paths"),

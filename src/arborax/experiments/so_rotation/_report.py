@@ -5,7 +5,8 @@ import os
 import pathlib
 from typing import Any
 
-from .._layout import embedded, html_table, pyplot, write_page
+from .._layout import embedded, html_table, pyplot
+from .._report import Results, write_report
 from ._table import (
     by_setting,
     column_parts,
@@ -27,9 +28,7 @@ observations. Models are trained on simulated rotation only; recordings are fore
 without further training.</p>"""
 
 
-def report(
-    results: list[dict[str, Any]], file: str | os.PathLike, experiment: str
-) -> pathlib.Path:
+def report(results: Results, file: str | os.PathLike, experiment: str) -> pathlib.Path:
     """Writes the report of some results.
 
     **Arguments:**
@@ -42,28 +41,32 @@ def report(
 
     The path of the page.
     """
-    if not results:
-        raise ValueError("no results to report; make one with `arborax run`.")
-    body = [f"<h1>{html.escape(experiment)}</h1>", INTRODUCTION]
-    for (setting, preset), group in by_setting(results).items():
-        body.append(f"<h2>Setting {setting}, preset {preset}</h2>")
-        for figure, title in FIGURES.items():
-            for source, names in column_parts(columns(group)).items():
-                short = [name.partition(", ")[2] for name in names]
-                body.append(f"<h3>{html.escape(source)}: {title}</h3>")
-                body.append(html_table(["", *short], rows(group, figure, names)))
-        body.append("<h3>As published: twice the mean, all points</h3>")
-        body.append(html_table(["", *PUBLISHED_COLUMNS, "ours"], published_rows(group)))
-        body.append("<h3>Runs</h3>" + html_table(["", *RUNS], run_rows(group)))
-        body.append(embedded(_bars(group), "forecast errors"))
-        body.append(embedded(_training(group), "training"))
-        for result in group:
-            command = html.escape(result["command"])
-            body.append(f"<p><code>{command}</code>, {result['date']}</p>")
-    return write_page(experiment, body, file)
+    groups = {
+        f"Setting {setting}, preset {preset}": group
+        for (setting, preset), group in by_setting(results).items()
+    }
+    return write_report(file, experiment, INTRODUCTION, groups, _sections)
 
 
-def _bars(results: list[dict[str, Any]]) -> Any:
+def _sections(group: Results) -> list[str]:
+    out = []
+    for figure, title in FIGURES.items():
+        for source, names in column_parts(columns(group)).items():
+            short = [name.partition(", ")[2] for name in names]
+            out.append(f"<h3>{html.escape(source)}: {title}</h3>")
+            out.append(html_table(["", *short], rows(group, figure, names)))
+    out.append("<h3>As published: twice the mean, all points</h3>")
+    out.append(html_table(["", *PUBLISHED_COLUMNS, "ours"], published_rows(group)))
+    out.append("<h3>Runs</h3>" + html_table(["", *RUNS], run_rows(group)))
+    out.append(embedded(_bars(group), "forecast errors"))
+    out.append(embedded(_training(group), "training"))
+    for result in group:
+        command = html.escape(result["command"])
+        out.append(f"<p><code>{command}</code>, {result['date']}</p>")
+    return out
+
+
+def _bars(results: Results) -> Any:
     """Forecast errors in units of the best reference of each column."""
     plt = pyplot()
     names = columns(results)
@@ -86,7 +89,7 @@ def _bars(results: list[dict[str, Any]]) -> Any:
     return figure
 
 
-def _training(results: list[dict[str, Any]]) -> Any:
+def _training(results: Results) -> Any:
     plt = pyplot()
     figure, axes = plt.subplots(figsize=(7, 3.5))
     for result in results:

@@ -1,17 +1,15 @@
 """One run: data, training, scores, files."""
 
-import dataclasses
-import datetime
 import os
-import pathlib
 import time
 from typing import Any
 
 import jax.random as jr
 import numpy as np
 
-from ...training import fit, FitResult, metrics, save
-from .._files import machine, read_result, run_name, stage_record, write_json
+from ...training import fit, FitResult, metrics
+from .._files import stage_record
+from .._record import RunRecord
 from .._schedule import learning_rate
 from ._config import Config, load_config
 from ._data import make_task, Task, test_sets
@@ -52,17 +50,21 @@ def run(
 
     The content of `result.json`. Beside it are `model.abx` and the checkpoints.
     """
-    changes = changes or {}
-    config = load_config(experiment, setting, preset, **{"model": model, **changes})
-    shown = {k: v for k, v in changes.items() if k not in ("folder", "motions")}
-    place = (
-        pathlib.Path(folder)
-        / experiment
-        / run_name(setting, preset, model, seed, shown)
+    record = RunRecord(
+        experiment,
+        setting,
+        preset,
+        model,
+        seed,
+        changes or {},
+        folder,
+        private=("folder", "motions"),
     )
-    place.mkdir(parents=True, exist_ok=True)
-    if resume and (place / "result.json").exists():
-        return read_result(place)
+    config = load_config(
+        experiment, setting, preset, **{"model": model, **record.changes}
+    )
+    if finished := record.open(resume):
+        return finished
     start = time.process_time()
     sets = test_sets(config)  # early: a wrong folder should not cost a training
     model_key, train_key = jr.split(jr.PRNGKey(seed))
@@ -71,44 +73,18 @@ def run(
         make_task(config),
         config,
         train_key,
-        checkpoint=place / "checkpoints",
+        checkpoint=record.place / "checkpoints",
         resume=resume,
         progress=progress,
     )
-    result = {
-        "experiment": experiment,
-        "setting": setting,
-        "preset": preset,
-        "model": model,
-        "seed": seed,
+    content = {
         "parameters": parameter_count(fitted.model),
         "scores": score(fitted.model, sets, config),
         "references": reference_scores(sets, config, cache),
         "windows": {name: len(seen.truth) for name, seen in sets.items()},
         "stages": [stage_record(config.objective, fitted, every=10)],
-        "config": {**dataclasses.asdict(config), "folder": None, "motions": None},
-        "command": _command(experiment, model, preset, setting, seed, changes),
-        "changes": shown,
-        "cpu_seconds": round(time.process_time() - start, 1),
-        "machine": machine(),
-        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
     }
-    save(place / "model.abx", fitted.model)
-    write_json(place / "result.json", result)
-    return {**result, "folder": str(place)}
-
-
-def _command(experiment, model, preset, setting, seed, changes) -> str:
-    """As it was given, with folders left to the reader."""
-    words = {
-        **changes,
-        **{k: k.upper() for k in ("folder", "motions") if changes.get(k)},
-    }
-    assignments = "".join(f" {name}={value}" for name, value in words.items())
-    return (
-        f"arborax run {experiment} --model {model} --preset {preset} --setting "
-        f"{setting} --seed {seed}" + (f" --set{assignments}" if words else "")
-    )
+    return record.close(fitted.model, config, content, time.process_time() - start)
 
 
 def train(

@@ -1,12 +1,11 @@
 """The report: one HTML page that needs nothing else."""
 
-import dataclasses
-import html
 import os
 import pathlib
 from typing import Any
 
-from .._layout import embedded, html_table, write_page
+from .._layout import embedded, html_table
+from .._report import Results, run_heading, stored_config, write_report
 from ._config import Config
 from ._figures import fan_chart, marginals, read_paths, training
 from ._table import by_setting, CONE, LABELS, MORE, rows
@@ -19,9 +18,7 @@ The references never leave the identity, and follow the mean eigenvalues without
 A point is off the cone if an eigenvalue is not positive.</p>"""
 
 
-def report(
-    results: list[dict[str, Any]], file: str | os.PathLike, experiment: str
-) -> pathlib.Path:
+def report(results: Results, file: str | os.PathLike, experiment: str) -> pathlib.Path:
     """Writes the report of some results.
 
     **Arguments:**
@@ -34,18 +31,18 @@ def report(
 
     The path of the page.
     """
-    if not results:
-        raise ValueError("no results to report; make one with `arborax run`.")
-    body = [f"<h1>{html.escape(experiment)}</h1>", INTRODUCTION]
-    for title, group in by_setting(results).items():
-        body.append(f"<h2>{html.escape(title)}</h2>")
-        body.append(_tables(group))
-        body.append("<h3>Training</h3>" + embedded(training(group), "training"))
-        body += [_run(result) for result in group]
-    return write_page(experiment, body, file)
+    return write_report(file, experiment, INTRODUCTION, by_setting(results), _sections)
 
 
-def _tables(group: list[dict[str, Any]]) -> str:
+def _sections(group: Results) -> list[str]:
+    return [
+        _tables(group),
+        "<h3>Training</h3>" + embedded(training(group), "training"),
+        *map(_run, group),
+    ]
+
+
+def _tables(group: Results) -> str:
     content = rows(group)
     names = content["columns"]
     return "".join(
@@ -62,25 +59,11 @@ def _tables(group: list[dict[str, Any]]) -> str:
     )
 
 
-def config_of(result: dict[str, Any]) -> Config:
-    """The configuration stored in a result."""
-    known = {field.name for field in dataclasses.fields(Config)}
-    values = {k: v for k, v in result["config"].items() if k in known}
-    values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-    return Config(**values)
-
-
 def _run(result: dict[str, Any]) -> str:
-    label = LABELS[result["model"]]
-    machine = ", ".join(f"{k} {v}" for k, v in result["machine"].items())
-    out = [
-        f"<h3>{html.escape(label)}, seed {result['seed']}</h3>",
-        f"<p><code>{html.escape(result['command'])}</code><br>{html.escape(machine)}, "
-        f"{result['date']}</p>",
-    ]
+    out = [run_heading(result, LABELS[result["model"]])]
     paths = read_paths(result)
     if paths is not None:
-        config = config_of(result)
+        config = stored_config(Config, result)
         out += [
             embedded(fan_chart(paths), "eigenvalues over time"),
             embedded(marginals(paths, config), "laws of eigenvalues"),
