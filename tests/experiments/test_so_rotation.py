@@ -28,7 +28,7 @@ from arborax.experiments.so_rotation._data import (
 from arborax.experiments.so_rotation._models import EXTRAPOLATORS, parameter_count
 from arborax.experiments.so_rotation._run import relative_error
 from arborax.experiments.so_rotation._scores import errors
-from arborax.experiments.so_rotation._table import cross_rows
+from arborax.experiments.so_rotation._table import cross_rows, label_of, noisy_rows
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +103,11 @@ def test_table_and_report(result, folder):
     for words in ("reference: hold", "GRU (sg2)", "2.461"):
         assert words in text
     assert "BROAD" in text and "TUM" in text
+    # Recordings have no noise at this preset.
+    sources, lines = noisy_rows(found)
+    noisy = [result["scores"][f"free, noise 0.02{g}"] for g in ("", ", gaps")]
+    mean = sum(scores["forecast"] for scores in noisy) / 2
+    assert sources == ["free"] and lines[-1][1] == [f"{mean:.2f}"]
     page = report(found, folder / "report.html", "so-rotation").read_text()
     assert page.count("data:image/png;base64,") == 2
     assert table([]).startswith("no results")
@@ -116,6 +121,12 @@ def test_table_of_models_by_front(result):
     cell = f"{result['scores']['free, noise 0.02']['forecast']:.2f}"
     assert fronts == ["hermite", "sg2"] and lines == [("GRU", [cell, cell])]
     assert "free, noise 0.02\n" in table([result, own])
+
+
+def test_labels_say_what_was_changed(result):
+    changes = {"bodies": False, "inertia": True, "width": 8}
+    label = label_of({**result, "model": "bnrde", "changes": changes})
+    assert label.endswith("no bodies, inertia learned, width=8")
 
 
 def test_command_line(capsys):
@@ -141,6 +152,10 @@ def test_every_model_runs_with_its_front():
         out = eqx.filter_eval_shape(model, *seen)
         assert out.shape == (21, 3, 3) and out.dtype == jnp.float32, name
         assert parameter_count(model) > 50
+    # The published text has 8 points to forecast, its code 9.
+    other = dataclasses.replace(config, model="bnrde", inertia=True, bodies=False)
+    out = eqx.filter_eval_shape(make_model(other, key), *seen[:2], times[:20], seen[3])
+    assert out.shape == (20, 3, 3)
     fronts = [name for name in EXTRAPOLATORS if name not in ("sg1", "sg2", "sg3")]
     for front, name in zip(fronts, it.cycle(("gru", "sg-ncde", "mixture"))):
         other = dataclasses.replace(config, model=name, extrapolator=front)

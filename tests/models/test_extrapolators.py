@@ -9,6 +9,7 @@ import pytest
 
 import arborax as abx
 from arborax.datasets import FreeRotation, observe, rotation_windows
+from arborax.models._rotation_bank import Developed
 from arborax.training.metrics import rotation_error
 
 
@@ -222,6 +223,27 @@ def test_the_bank_knows_rigid_bodies():
     )(eqx.tree_at(lambda b: b.logits, bundle, bundle.logits.at[:, -1].set(-60)))
     errors = rotation_error(np.asarray(mean), data.rotations)[:, 12:]
     assert np.median(errors) < 0.01 and errors.mean() < 0.1
+
+
+def test_torque_holds_the_bodies_acceleration():
+    """With the constants of the body, what it adds to the velocity is what the body's
+    velocity has changed by, to second order."""
+    data = FreeRotation(times=21).sample(20, seed=3)
+    a, b, c = np.asarray(data.inertia).T
+    constants = np.stack([(b - c) / a, (c - a) / b, (a - b) / c], axis=1)
+    ts = jnp.arange(12.0)
+
+    def added(rotations, constants, clock):
+        seen = Developed(ts, rotations, None)
+        return M.Torque(seen, ts, TIMES).velocity(constants, clock) / 20
+
+    call = jax.jit(jax.vmap(added, in_axes=(0, 0, None)))
+    here, there = (
+        np.asarray(call(data.rotations[:, :12], constants, k / 20)) for k in (6, 9)
+    )
+    np.testing.assert_allclose(here, 0, atol=1e-9)
+    truth = 0.1 * (data.velocities[:, 9] - data.velocities[:, 6])
+    assert np.abs(there - truth).max() < 0.15 * np.abs(truth).max()
 
 
 def test_statistics_do_not_see_the_frames():

@@ -31,10 +31,10 @@ from ._rotation_bank import (
     MotionBank as MotionBank,
 )
 from ._rotation_bnrde import (
-    Correction as Correction,
     RotationBNRDE as RotationBNRDE,
     RotationMixture as RotationMixture,
 )
+from ._rotation_fields import Correction as Correction, Torque as Torque
 from ._rotation_forecaster import (
     RotationForecaster as RotationForecaster,
     SavitzkyGolayNCDE as SavitzkyGolayNCDE,

@@ -16,7 +16,8 @@ from ..paths import SampledPath
 from ..solvers import AbstractSolver, CFEES25, run_steps
 from ._extrapolators import AbstractExtrapolator
 from ._mlp import MLP
-from ._rotation_bank import as_bank, Bank, Bundle
+from ._rotation_bank import as_bank, Bank, Bundle, Developed
+from ._rotation_fields import COEFFICIENTS, Correction, Torque
 from ._rotation_statistics import rotation_statistics, STATISTICS
 from ._window_model import (
     AbstractWindowModel,
@@ -93,33 +94,6 @@ class RotationMixture(AbstractExtrapolator):
     def __call__(self, ts, rotations, times, mask=None):
         bundle, _, path = self.mean(ts, rotations, times, mask)
         return bundle.rotations(path, times)
-
-
-class Correction(eqx.Module):
-    r"""Driving fields on `SO(3)` times a clock that turn with the body.
-
-    With $v$ the sine of the state's angle times its axis, and $w$ the mean velocity of
-    the control, time moves the clock and turns the state by $a v + b w + c\, w \times
-    v$, and the control turns it by $\alpha\, dX + \beta\, v \times dX$. The five
-    coefficients are a perceptron of clock, context and $|v|^2$.
-    """
-
-    mlp: MLP
-    context: Float[Array, " context"]
-    velocity: Float[Array, " 3"]
-
-    def __call__(self, y) -> Float[Array, "4 4"]:
-        z, clock = y
-        skew = (z - z.T) / 2
-        v = jnp.stack([skew[2, 1], skew[0, 2], skew[1, 0]])
-        entries = [self.context, 2 * clock - 1, jnp.sum(v**2)[None]]
-        a, b, c, alpha, beta = self.mlp(jnp.concatenate(entries))
-        w = self.velocity
-        drift = a * v + b * w + c * jnp.cross(w, v)
-        # Row i is the image of the i-th basis vector, v x e_i: minus the matrix of v.
-        turns = alpha * jnp.eye(3, dtype=v.dtype) - beta * skew
-        time = jnp.append(drift, 1)
-        return jnp.concatenate([time[None], jnp.pad(turns, [(0, 0), (0, 1)])])
 
 
 class _Flow(AbstractWindowModel):
@@ -209,6 +183,7 @@ class RotationBNRDE(AbstractExtrapolator):
     window: int = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
     interpolation: str = eqx.field(static=True)
+    inertia: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -220,12 +195,15 @@ class RotationBNRDE(AbstractExtrapolator):
         solver: AbstractSolver | None = None,
         substeps: int = 1,
         interpolation: str | None = None,
+        inertia: bool = False,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
 
         - `drivers`, `width`, `depth`, `dtype`: as [`arborax.models.RotationMixture`][].
+        - `inertia`: whether the fields have a torque about the axes of the body
+            ([`arborax.models.Torque`][]), from which they can learn Euler's equations.
         - `window`: samples for each step of the solver.
         - `solver`, `substeps`: default `CFEES25`, one step a window.
         - `interpolation`: outputs inside windows, as [`arborax.models.BNRDE`][].
@@ -238,12 +216,12 @@ class RotationBNRDE(AbstractExtrapolator):
         self.solver.check(STATE)
         self.interpolation = check_window_options(ALGEBRA, STATE, window, interpolation)
         self.window, self.substeps = window, substeps
-        size = self.mixture.context_size + 2
+        self.inertia = inertia
+        size = self.mixture.context_size + 2 + inertia * Torque.INPUTS
+        count = COEFFICIENTS + inertia * 3
         dtype = jnp.result_type(float) if dtype is None else dtype
-        mlp = MLP(
-            size, 5, width, depth, activation=jax.nn.silu, dtype=dtype, key=second
-        )
-        self.mlp = _quiet(mlp, 0.0)
+        options = dict(activation=jax.nn.silu, dtype=dtype)
+        self.mlp = _quiet(MLP(size, count, width, depth, **options, key=second), 0.0)
 
     def __call__(self, ts, rotations, times, mask=None):
         bundle, context, path = self.mixture.mean(ts, rotations, times, mask)
@@ -251,7 +229,10 @@ class RotationBNRDE(AbstractExtrapolator):
         clock = _clock(times, path.dtype)
         values = jnp.concatenate([clock[:, None], path], axis=1)
         velocity = path[-1] - path[0]
-        flow = _Flow(self, Correction(self.mlp, context, velocity))
+        torque = None
+        if self.inertia:
+            torque = Torque(Developed(ts, rotations, mask), ts, times)
+        flow = _Flow(self, Correction(self.mlp, context, velocity, torque))
         count = times.shape[0]
         middle = (count - 1) // 2
         # Both directions have the same length; the shorter one stays at its end.

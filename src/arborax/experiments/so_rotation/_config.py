@@ -33,6 +33,8 @@ class Config:
         `"default"`: that of the model.
     - `bodies`: whether the bank of the B-NRDE on SO(3) and of the mixture has rigid
         bodies of the simulated kind among its laws of motion.
+    - `inertia`: whether the equation of the B-NRDE on SO(3) can learn of a body's
+        moments of inertia, see [`arborax.models.Torque`][].
     - `relative`, `driver`: as [`arborax.models.RotationForecaster`][].
     - `hidden`, `width`, `depth`, `window`, `substeps`: sizes; the window is that of
         window models without one in their name.
@@ -64,6 +66,7 @@ class Config:
     model: str = "bnrde"
     extrapolator: str = "default"
     bodies: bool = True
+    inertia: bool = False
     relative: bool = True
     driver: Literal["chart", "matrix"] = "chart"
     hidden: int = 16

@@ -113,6 +113,7 @@ def _bnrde(window: int | None) -> Callable:
             _drivers(config, first),
             window=window or config.window,
             width=config.width,
+            inertia=config.inertia,
             dtype=FLOAT,
             key=second,
         )

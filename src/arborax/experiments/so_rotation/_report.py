@@ -14,6 +14,8 @@ from ._table import (
     FIGURES,
     label_of,
     means,
+    NOISY,
+    noisy_rows,
     PUBLISHED_COLUMNS,
     published_rows,
     rows,
@@ -50,6 +52,9 @@ def report(results: Results, file: str | os.PathLike, experiment: str) -> pathli
 
 def _sections(group: Results) -> list[str]:
     out = []
+    sources, lines = noisy_rows(group)
+    if sources:
+        out.append(f"<h3>{NOISY}</h3>" + html_table(["", *sources], lines))
     for figure, title in FIGURES.items():
         for source, names in column_parts(columns(group)).items():
             short = [name.partition(", ")[2] for name in names]

@@ -36,10 +36,17 @@ LABELS = {
     "ncde": "NCDE (Hermite)",
     "mnode": "M-NODE",
 }
+CHANGES = {
+    ("bodies", False): "no bodies",
+    ("inertia", True): "inertia learned",
+}
 GROUPS = ("broad", "tum", "BasicMotions")
 # The fronts that models have by themselves, for the table of models by front.
 FRONTS = {
+    "bnrde": "bank",
+    "mixture": "bank",
     "bnrde-euclidean": "mlp",
+    "sg-ncde": "sg3",
     "stacked-xlstm": "hermite",
     "nrde": "hermite",
     "xlstm": "hermite",
@@ -84,6 +91,10 @@ def label_of(result: dict[str, Any]) -> str:
     changes = dict(result.get("changes", {}))
     if front := changes.pop("extrapolator", None):
         label = f"{label.split(' (')[0]} ({front})"
+    for (name, value), words in CHANGES.items():
+        if changes.get(name) == value:
+            changes.pop(name)
+            label += f", {words}"
     return label + "".join(f", {k}={v}" for k, v in sorted(changes.items()))
 
 
@@ -121,7 +132,8 @@ def cross_rows(results: list[dict[str, Any]], column: str) -> tuple[list[str], L
         if front and column in values and set(changes) <= {"extrapolator"}:
             found[model][front].append(values[column])
     found = {k: v for k, v in found.items() if len(v) > 1}
-    fronts = [f for f in EXTRAPOLATORS if any(f in row for row in found.values())]
+    known = [*EXTRAPOLATORS, "bank"]
+    fronts = [f for f in known if any(f in row for row in found.values())]
     lines: Lines = []
     for model in [name for name in LABELS if name in found]:
         label = LABELS[model].split(" (")[0]
@@ -131,6 +143,36 @@ def cross_rows(results: list[dict[str, Any]], column: str) -> tuple[list[str], L
         ]
         lines.append((label, cells))
     return fronts, lines
+
+
+def noisy_rows(results: list[dict[str, Any]]) -> tuple[list[str], Lines]:
+    """Sources, and the forecast error of each row there: the mean over the columns with
+    noise, then over seeds."""
+    parts = {
+        source: [name for name in names if "noise 0" not in name.split(", ")]
+        for source, names in column_parts(columns(results)).items()
+    }
+    sources = [source for source, names in parts.items() if names]
+
+    def summed(scores: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+        found = means(scores, "forecast")
+        return {
+            source: {
+                "forecast": float(np.mean([found[name] for name in parts[source]]))
+            }
+            for source in sources
+            if all(name in found for name in parts[source])
+        }
+
+    short = [
+        {
+            **result,
+            "scores": summed(result["scores"]),
+            "references": {k: summed(v) for k, v in result["references"].items()},
+        }
+        for result in results
+    ]
+    return sources, rows(short, "forecast", sources)
 
 
 def _rank(label: str, order: list[str]) -> int:
@@ -222,6 +264,9 @@ FIGURES = {
 }
 
 
+NOISY = "under noise: RGE in degrees, forecast points, mean over all columns with noise"
+
+
 def table(results: list[dict[str, Any]]) -> str:
     """All results as text."""
     if not results:
@@ -231,6 +276,9 @@ def table(results: list[dict[str, Any]]) -> str:
         group = [r for r in everything if "extrapolator" not in r.get("changes", {})]
         group = group or everything
         parts.append(f"setting {setting}, preset {preset}")
+        sources, lines = noisy_rows(group)
+        if sources:
+            parts.append(f"{NOISY}\n{text_table(['', *sources], lines)}")
         for figure, title in FIGURES.items():
             for source, names in column_parts(columns(group)).items():
                 short = [name.partition(", ")[2] for name in names]
