@@ -11,6 +11,7 @@ from typing import Any
 from arborax.experiments import collect
 from arborax.experiments._registry import experiment
 from arborax.experiments.rough_bergomi import _table as rough_bergomi_table
+from arborax.experiments.so_rotation import _table as rotations_table
 from arborax.experiments.spd import _table as spd_table
 
 
@@ -61,9 +62,16 @@ def spd() -> str:
     return _markdown([f"W1 x 100, {content['test_paths']} paths", *times], lines)
 
 
+def rotations() -> str:
+    """Our setting at preset quick: forecast errors under noise, by source."""
+    sources, lines = rotations_table.noisy_rows(_plain("so-rotation"))
+    return _markdown(["RGE in degrees under noise", *sources], lines)
+
+
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("README.md", "rough-bergomi", rough_bergomi),
     ("README.md", "spd", spd),
+    ("README.md", "rotations", rotations),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
     ("docs/guides/spd.md", "table", lambda: printed("spd")),
