@@ -64,7 +64,7 @@ def test_files_table_and_report(results):
 
 def test_configurations(tmp_path):
     assert load_config(preset="paper", setting="paper").data == "PPG-DaLiA"
-    with pytest.raises(ValueError, match="folder"):
+    with pytest.raises(FileNotFoundError, match="folder=.*curl -LO"):
         run(setting="paper", preset="smoke", progress=False, folder=tmp_path)
     with pytest.raises(ValueError, match="experiment"):
         load_config("other")

@@ -323,3 +323,6 @@ def test_command_line(result, folder, capsys, monkeypatch):
         main(["run", "rough-bergomi", "--model", "nothing"])
     with pytest.raises(SystemExit):
         main(["table", "unknown-experiment"])
+    # What is missing and the command that fetches it, without a traceback.
+    with pytest.raises(SystemExit, match="curl -LO https://archive"):
+        main(["run", "recovery", "--setting", "paper", "--preset", "smoke"])

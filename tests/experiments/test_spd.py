@@ -171,11 +171,23 @@ def test_field_in_logarithmic_coordinates(rng):
     rows = jnp.stack([field.channel(i, point) for i in range(7)])
     np.testing.assert_allclose(field(point), rows, rtol=1e-12)
     assert np.abs(field(point) - field(jnp.eye(3))).max() > 0.1
-    # The linear part alone: a pull towards the point where it vanishes.
+    # The linear part alone: a pull, in the drift only.
     still = jax.tree.map(jnp.zeros_like, field.mlp)
     pull = eqx.tree_at(lambda f: f.mlp, field, still)
-    expected = np.tanh(np.asarray(pull.linear) @ np.asarray(log_cholesky(point)))
-    np.testing.assert_allclose(pull(point), expected, rtol=1e-12)
+    inner = np.zeros((7, 6))
+    inner[0] = np.asarray(pull.linear) @ np.asarray(log_cholesky(point))
+    np.testing.assert_allclose(pull(point), np.tanh(inner), rtol=1e-12)
+    # Larger fields, of which those of the noise fade away from the identity.
+    options = dict(amplitude=4.0, reach=2.0, key=jax.random.PRNGKey(3))
+    large = LogCholeskyField(7, 6, 8, 2, **options)
+    np.testing.assert_allclose(large(jnp.eye(3)), 0.5 * np.eye(7, 6, -1), atol=1e-12)
+    large = eqx.tree_at(lambda f: (f.linear, f.mlp), large, (field.linear, field.mlp))
+    fade = 1 + (np.sum(np.square(log_cholesky(point))) / 4) ** 2
+    expected = 4 * np.tanh(np.arctanh(field(point)) / 4)
+    expected = expected / np.asarray([1, *6 * [fade]])[:, None]
+    np.testing.assert_allclose(large(point), expected, rtol=1e-7)
+    rows = jnp.stack([large.channel(i, point) for i in range(7)])
+    np.testing.assert_allclose(large(point), rows, rtol=1e-12)
 
 
 def test_log_head_stays_on_the_cone(values):

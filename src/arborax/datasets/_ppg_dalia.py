@@ -26,6 +26,11 @@ LAYOUTS = (
     ((0.3, 1.0), (0.0, 0.15), (0.15, 0.3)),
     ((0.3, 1.0), (0.15, 0.3), (0.0, 0.15)),
 )
+SOURCE = (
+    "PPG-DaLiA is data set 495 of the UCI repository, about 3 GB: "
+    "curl -LO https://archive.ics.uci.edu/static/public/495/ppg+dalia.zip; unpack it "
+    "and the data.zip inside, and give the folder PPG_FieldStudy."
+)
 SUBJECT_LAYOUTS = (5, 3, 3, 1, 1, 0, 0, 0, 1, 4, 3, 5, 3, 3, 5)
 
 
@@ -88,8 +93,7 @@ def read_ppg_dalia(
     found = [k for k in range(1, 16) if (folder / f"S{k}" / f"S{k}.pkl").is_file()]
     if not found:
         raise FileNotFoundError(
-            f"no subjects S1/S1.pkl .. S15/S15.pkl in {folder}. PPG-DaLiA is data set "
-            "495 of the UCI repository; unpack it and give the folder PPG_FieldStudy."
+            f"no subjects S1/S1.pkl .. S15/S15.pkl in {folder}. {SOURCE}"
         )
     parts: list[list[tuple[np.ndarray, np.ndarray]]] = [[], [], []]
     for subject in found:

@@ -142,17 +142,22 @@ def _run(command: Run) -> None:
     results = []
     for name in names:
         for seed in command.seed:
-            result = package.run(
-                command.experiment,
-                model=name,
-                preset=command.preset,
-                setting=command.setting,
-                seed=seed,
-                resume=command.resume,
-                folder=command.folder,
-                cache=command.cache,
-                changes=changes,
-            )
+            try:
+                result = package.run(
+                    command.experiment,
+                    model=name,
+                    preset=command.preset,
+                    setting=command.setting,
+                    seed=seed,
+                    resume=command.resume,
+                    folder=command.folder,
+                    cache=command.cache,
+                    changes=changes,
+                )
+            except (ImportError, FileNotFoundError) as error:
+                # A package or a folder of data is missing: the message says which, and
+                # how to get it.
+                sys.exit(str(error))
             results.append(result)
             print(f"\nwritten to {result['folder']}", flush=True)
     print(package.table(results))
@@ -184,7 +189,7 @@ def _sweep(command: Sweep) -> None:
             folder=command.folder,
             cache=command.cache,
         )
-    except ImportError as error:
+    except (ImportError, FileNotFoundError) as error:
         sys.exit(str(error))
     done = [trial for trial in study.trials if trial.value is not None]
     for trial in sorted(done, key=lambda trial: trial.value):

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...datasets import LabelledSeries, read_aeon, read_ppg_dalia
+from ...datasets._ppg_dalia import SOURCE
 from ._config import Config
 
 
@@ -39,9 +40,7 @@ def make_task(config: Config) -> Task:
     dtype = np.float64 if config.double else np.float32
     if config.data == "PPG-DaLiA":
         if config.folder is None:
-            raise ValueError(
-                "PPG-DaLiA needs its folder: --set folder=... (UCI data set 495)."
-            )
+            raise FileNotFoundError(f"give `--set folder=FOLDER`. {SOURCE}")
         data = read_ppg_dalia(config.folder, dtype=dtype)
         parts = [(_timed(x, dtype), y) for x, y in (data.train, data.validation)]
         return Task(parts[0], parts[1], 1, False)

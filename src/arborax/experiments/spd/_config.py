@@ -31,6 +31,8 @@ class Config:
         geodesics on the cone, lines elsewhere.
     - `field`: what the fields of B-NRDE see of their point: `"entries"`, as published,
         or `"log-cholesky"`, see `LogCholeskyField`.
+    - `amplitude`, `reach`: of the latter: the bound of its fields, and the distance
+        from the identity at which noise begins to fade; zero for none.
     - `start`: `"identity"` fixes the first point there; `"learned"` as published.
     - `head`: how baselines give a matrix: `"vech"` linear, as published, or `"log"`,
         through the exponential.
@@ -78,6 +80,8 @@ class Config:
     interpolation: Literal["taylor", "log-ode", "joined"] | None = None
     basepoint: bool = False
     field: Literal["entries", "log-cholesky"] = "log-cholesky"
+    amplitude: float = 1.0
+    reach: float = 0.0
     start: Literal["identity", "learned"] = "identity"
     head: Literal["vech", "log"] = "vech"
     objective: str = "fourier"
@@ -131,7 +135,8 @@ def load_config(
     return read_preset(Config, experiment, setting, preset, {**own, **changes})
 
 
-# 64 steps a path, all of them seen by the model, eight or sixteen windows.
+# 64 steps a path, all of them seen by the model, eight or sixteen windows. Real
+# covariances move several times as much as the simulated ones over a path.
 _REAL = dict(
     steps=64,
     thin=1,
@@ -141,6 +146,8 @@ _REAL = dict(
     stride=4,
     train=0.7,
     validation=0.1,
+    amplitude=4.0,
+    reach=4.0,
 )
 REAL: dict[str, dict[str, Any]] = {
     "smoke": {**_REAL, "window": 8, "stride": 8},

@@ -28,16 +28,34 @@ def log_cholesky(x: Float[Array, "n n"]) -> Float[Array, " k"]:
 
 
 class LogCholeskyField(eqx.Module):
-    r"""Fields $\tanh(A z + \mathrm{MLP}(z))$ of the logarithmic coordinates $z$ of a
-    point, as `(channels, dim)`.
+    r"""Fields $a \tanh(u(z) / a)$ of the logarithmic coordinates $z$ of a point, as
+    `(channels, dim)`, with $u = b + A z + \mathrm{MLP}(z)$ for the first channel, time,
+    and $u = b + \mathrm{MLP}(z)$ for the others, noise.
 
-    Training begins with a Brownian motion of the frame: the first field (time) is zero,
-    each of the others half of one frame vector. A pull towards a point is linear in $z$
-    to first order, so that $A$ learns it fast.
+    Training begins with a Brownian motion of the frame: the field of time is zero, each
+    of the others half of one frame vector. A pull towards a point is linear in $z$ to
+    first order, so that $A$ learns it fast. Noise that is linear in $z$ makes heavy
+    tails fast, hence it has no such part.
+
+    With a `reach` $R$ the fields of the noise are divided by $1 + (|z| / R)^4$: noise
+    fades far from the identity, the drift does not. A matrix whose condition number
+    nears the inverse of the rounding unit (1e7 in single precision) has no Cholesky
+    factor, and fields that grow with the point carry a few paths there.
+
+    **Arguments:**
+
+    - `channels`, `dim`: of the driver, time first, and of the frame.
+    - `width`, `depth`: of the perceptron.
+    - `amplitude`: the bound $a$ of the fields.
+    - `reach`: $R$; zero for none.
+    - `dtype`: of the weights.
+    - `key`: a JAX random key.
     """
 
     mlp: MLP
-    linear: Float[Array, "channels dim k"]
+    linear: Float[Array, "dim k"]
+    amplitude: float = eqx.field(static=True)
+    reach: float = eqx.field(static=True)
 
     def __init__(
         self,
@@ -46,9 +64,13 @@ class LogCholeskyField(eqx.Module):
         width: int,
         depth: int,
         *,
+        amplitude: float = 1.0,
+        reach: float = 0.0,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
+        self.amplitude = amplitude
+        self.reach = reach
         mlp = MLP(
             dim,
             channels * dim,
@@ -60,32 +82,42 @@ class LogCholeskyField(eqx.Module):
             key=key,
         )
         start = np.zeros((channels, dim))
-        start[np.arange(1, channels), np.arange(channels - 1) % dim] = math.atanh(0.5)
+        start[np.arange(1, channels), np.arange(channels - 1) % dim] = (
+            amplitude * math.atanh(0.5 / amplitude)
+        )
         last = mlp.layers[-1]
         self.mlp = eqx.tree_at(
             lambda m: (m.layers[-1].weight, m.layers[-1].bias),
             mlp,
             (jnp.zeros_like(last.weight), jnp.asarray(start.ravel(), dtype)),
         )
-        self.linear = jnp.zeros((channels, dim, dim), dtype)
+        self.linear = jnp.zeros((dim, dim), dtype)
 
     def _parts(self) -> tuple[Array, Array, Array]:
-        """Linear part, last layer and biases by channel."""
-        channels, dim, _ = self.linear.shape
+        """Number, last layer and biases by channel."""
+        dim = self.linear.shape[0]
         layer = self.mlp.layers[-1]
         assert layer.bias is not None
-        weight = layer.weight.reshape(channels, dim, -1)
-        return self.linear, weight, layer.bias.reshape(channels, dim)
+        bias = layer.bias.reshape(-1, dim)
+        weight = layer.weight.reshape(*bias.shape, -1)
+        return jnp.arange(bias.shape[0]), weight, bias
 
     def _evaluate(self, parts: tuple[Array, Array, Array], y: Array) -> Array:
-        linear, weight, bias = parts
+        number, weight, bias = parts
+        time = (number == 0)[..., None]
         z = log_cholesky(y)
-        return self.mlp.final_activation(linear @ z + weight @ self.mlp.trunk(z) + bias)
+        pull = jnp.broadcast_to(self.linear @ z, bias.shape)
+        u = jnp.where(time, pull, 0) + weight @ self.mlp.trunk(z) + bias
+        fields = self.amplitude * self.mlp.final_activation(u / self.amplitude)
+        if not self.reach:
+            return fields
+        far = jnp.square(jnp.sum(jnp.square(z)) / self.reach**2)
+        return fields * jnp.where(time, 1, 1 / (1 + far))
 
     def __call__(self, y: Float[Array, "n n"]) -> Float[Array, "channels dim"]:
         return self._evaluate(self._parts(), y)
 
     def channel(self, i: Any, y: Float[Array, "n n"]) -> Float[Array, " dim"]:
         """Row `i` alone; the index may be traced."""
-        linear, weight, bias = (part[i] for part in self._parts())
-        return self._evaluate((linear, weight, bias), y)
+        number, weight, bias = (part[i] for part in self._parts())
+        return self._evaluate((number, weight, bias), y)

@@ -120,6 +120,8 @@ def _bnrde(algebra: Callable) -> Callable:
             channels,
             config.width,
             config.depth,
+            amplitude=config.amplitude,
+            reach=config.reach,
             dtype=common["dtype"],
             key=common["key"],
         )
