@@ -48,6 +48,30 @@ def rough_bergomi() -> str:
     return _markdown([sets, *content["columns"]], [floor, *gaussian, *models])
 
 
+def rough_bergomi_variants(changed: str) -> str:
+    """B-NRDE of our setting at preset quick, beside runs in which one field of the
+    configuration is another one. Floors are those of each group: they depend on $H$."""
+    groups: dict[Any, list[dict[str, Any]]] = {}
+    for result in collect("rough-bergomi", [ROOT / "results"]):
+        kind = result["setting"], result["preset"], result["model"]
+        if kind == ("arborax", "quick", "bnrde") and set(result["changes"]) <= {
+            changed
+        }:
+            groups.setdefault(result["config"][changed], []).append(result)
+    lines, columns = [], []
+    for value, group in groups.items():
+        content = rough_bergomi_table.rows(group)
+        floor, (label, cells) = content["fresh"]
+        if changed == "hurst" or not lines:
+            name = f"{floor[0]}, H = {value}" if changed == "hurst" else floor[0]
+            lines.append((name, floor[1]))
+        seeds = label.rsplit(", ", 1)[1]
+        p_values = ", ".join(f"{r['scores']['p_value']:.2g}" for r in group)
+        lines.append((f"`{changed}={value}`, {seeds}, p = {p_values}", cells))
+        columns = content["columns"]
+    return _markdown(["KS x 100 on fresh test sets", *columns], lines)
+
+
 def spd() -> str:
     """Our setting at preset quick: floor, references and models at published times and
     the end."""
@@ -73,6 +97,12 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("README.md", "spd", spd),
     ("README.md", "rotations", rotations),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
+    (
+        "docs/guides/rough-bergomi.md",
+        "objectives",
+        lambda: rough_bergomi_variants("objective"),
+    ),
+    ("docs/guides/rough-bergomi.md", "hurst", lambda: rough_bergomi_variants("hurst")),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
     ("docs/guides/spd.md", "table", lambda: printed("spd")),
 ]

@@ -16,6 +16,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 from arborax.datasets import RoughBergomi
 from arborax.experiments import _presets, collect, demo
@@ -35,6 +36,24 @@ from arborax.experiments.rough_bergomi._objectives import (
     thin,
 )
 from arborax.experiments.rough_bergomi._report import report
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled_once(tmp_path_factory):
+    """Runs of this file compile the same programs again and again, processes that are
+    killed included."""
+    with pytest.MonkeyPatch.context() as patch:
+        place = str(tmp_path_factory.mktemp("programs"))
+        patch.setenv("JAX_COMPILATION_CACHE_DIR", place)
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+        jax.config.update("jax_compilation_cache_dir", place)
+        usual = jax.config.jax_persistent_cache_min_compile_time_secs
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
+        compilation_cache.reset_cache()
+        yield
+        jax.config.update("jax_compilation_cache_dir", None)
+        jax.config.update("jax_persistent_cache_min_compile_time_secs", usual)
+        compilation_cache.reset_cache()
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +152,7 @@ def test_parameter_counts():
         ("fourier", "arborax"),
         ("fourier-path", "arborax"),
         ("fourier-branched", "arborax"),
+        ("signature-robust", "arborax"),
         ("signature", "paper"),
         ("branched", "paper"),
     ],
@@ -155,8 +175,8 @@ def test_objectives_prefer_the_truth(name, setting):
     batch = jax.tree.map(jax.numpy.asarray, data(jax.random.PRNGKey(1), 0))
     key = jax.random.PRNGKey(2)
     truth = law.sample(jax.random.PRNGKey(5), 256).values
-    same = float(objective(Fixed(truth), batch, key))
-    other = float(objective(Fixed(2 * truth + 0.1), batch, key))
+    measure = jax.jit(lambda values: objective(Fixed(values), batch, key))
+    same, other = float(measure(truth)), float(measure(2 * truth + 0.1))
     assert np.isfinite(same) and abs(same) < other / 4
 
 

@@ -21,6 +21,7 @@ def train_in_stages(
     *,
     resume: bool,
     progress: bool,
+    keep: Callable[[FitResult], FitResult] = lambda fitted: fitted,
 ) -> tuple[FitResult, list[dict[str, Any]], float]:
     """Trains a generator, and fine-tunes it if the model is `bnrde-bk`.
 
@@ -37,6 +38,8 @@ def train_in_stages(
     - `prepare`: from the name of an objective to `(objective, data, metric)` of `fit`.
     - `keys`: of the two stages.
     - `resume`, `progress`: as `fit`.
+    - `keep`: the result of a stage with the weights that are kept; by default those of
+        the best validation.
 
     **Returns:**
 
@@ -57,7 +60,7 @@ def train_in_stages(
         )
         objective, data, metric = prepare(name)
         read = earlier is not None and not prefix
-        fitted = fit(
+        result = fit(
             fitted.model if fitted else generator,
             data,
             objective,
@@ -72,6 +75,7 @@ def train_in_stages(
             resume=resume or read,
             progress=progress,
         )
+        fitted = keep(result)
         stages.append(stage_record(name, fitted))
     assert fitted is not None
     return fitted, stages, spent

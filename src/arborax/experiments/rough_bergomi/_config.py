@@ -23,8 +23,9 @@ class Config:
     - `objective`: `"fourier-path"` (random Fourier features of the signature, of
         levels and of realised variances), `"fourier-branched"` (the same with trees and
         brackets), `"fourier"` (random Fourier signature features of levels only),
-        `"signature"` (depth 5, as published) or `"branched"` (trees of weight 3 with
-        brackets, as published).
+        `"signature"` (depth 5, as published), `"signature-robust"` (the same of scaled
+        paths, with tensor normalisation and standardised) or `"branched"` (trees of
+        weight 3 with brackets, as published).
     - `target`: `"all"` compares with mean features of `target_paths` training paths,
         `"batch"` with a batch of them.
     - `stride`: the objective looks at every so many-th sample.
@@ -38,6 +39,9 @@ class Config:
     - `price_paths`: how many generated paths price options (at least the test paths).
     - `selection`: the validation metric: median KS of the `"marginals"`, or the mean KS
         of marginals and path functionals, `"path"`.
+    - `keep`: the weights that are kept: those of the `"best"` validation, or the
+        `"last"` ones of a schedule that ends in small steps, unless the metric tells
+        them from the truth; then the best ones.
     - `finetune_objective`, `finetune_learning_rate`, `finetune_iterations`: of the
         second stage of `bnrde-bk`.
     """
@@ -73,6 +77,7 @@ class Config:
     validation_paths: int = 4096
     price_paths: int = 13108
     selection: Literal["path", "marginals"] = "path"
+    keep: Literal["best", "last"] = "best"
     finetune_objective: str = "fourier-branched"
     finetune_learning_rate: float = 1e-3
     finetune_iterations: int = 40

@@ -9,7 +9,12 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...kernels import RandomFourierSignature
+from ...kernels import (
+    explicit_features,
+    feature_weights,
+    RandomFourierSignature,
+    robust_normalisation,
+)
 from ...kernels._fourier import cosine
 
 
@@ -159,7 +164,45 @@ class PathFeatures(eqx.Module):
 
         With the bias, small batches would pay for the spread of their mean.
         """
-        features = self(values, brackets)
-        count = features.shape[0]
-        total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
-        return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
+        return unbiased(self(values, brackets))
+
+
+class RobustSignature(eqx.Module):
+    """The signature of $(t, x)$ to depth 5, $x$ over its final standard deviation,
+    each path dilated until its norm is bounded ([`arborax.robust_normalisation`][]);
+    coordinates less their means under the data, and over their standard deviations."""
+
+    stride: int = eqx.field(static=True)
+    scale: float = eqx.field(static=True)
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    def __init__(self, values: Float[np.ndarray, "paths times 1"], stride: int = 8):
+        self.stride = stride
+        self.scale = float(values[:, -1].std())
+        blocks = range(0, len(values), 1024)
+        raw = eqx.filter_jit(lambda x: self._raw(x))
+        parts = [np.asarray(raw(jnp.asarray(values[i : i + 1024]))) for i in blocks]
+        found = np.concatenate(parts)
+        self.mean = found.mean(axis=0)
+        # The time alone is the same in every path.
+        self.deviation = np.maximum(found.std(axis=0), 1e-3 * found.std())
+
+    def _raw(self, values: Array) -> Array:
+        x = values[:, :: self.stride] / self.scale
+        time = jnp.linspace(0, 1, x.shape[1], dtype=x.dtype)
+        time = jnp.broadcast_to(time[None, :, None], x.shape)
+        points = jnp.concatenate([time, x], axis=-1)
+        features = explicit_features(points, None, kind="geometric", depth=5)
+        return robust_normalisation(features, feature_weights("geometric", 2, 5))
+
+    def distance(self, values: Float[Array, "paths times 1"]) -> Float[Array, ""]:
+        """As [`PathFeatures.distance`][]."""
+        return unbiased((self._raw(values) - self.mean[None]) / self.deviation[None])
+
+
+def unbiased(features: Float[Array, "paths features"]) -> Float[Array, ""]:
+    """Squared norm of the mean of centred features, without the bias of its spread."""
+    count = features.shape[0]
+    total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
+    return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))

@@ -10,11 +10,11 @@ import numpy as np
 from ...datasets import PathData
 from ...kernels import embed, mmd, RandomFourierSignature, SignatureKernel
 from ._config import Config
-from ._features import PathFeatures
+from ._features import PathFeatures, RobustSignature
 
 
 PATHWISE = {"fourier-path": "path", "fourier-branched": "branched"}
-OBJECTIVES = ("fourier", *PATHWISE, "signature", "branched")
+OBJECTIVES = ("fourier", *PATHWISE, "signature", "signature-robust", "branched")
 
 
 def thin(data: PathData, stride: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -55,7 +55,7 @@ def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable
 
     A tuple of `objective(generator, batch, key)` and data.
     """
-    if name in PATHWISE:
+    if name in PATHWISE or name == "signature-robust":
         return _pathwise(name, config, train)
     kernel = make_kernel(name, config, train.values.dtype)
     bracketed = name == "branched"
@@ -114,15 +114,19 @@ def _nothing(key: Any, step: int) -> np.ndarray:
 
 
 def _pathwise(name: str, config: Config, train: PathData) -> tuple[Callable, Any]:
-    known, kind = train[: config.target_paths], PATHWISE[name]
-    features = PathFeatures(
-        known.values,
-        known.brackets if kind == "branched" else None,
-        kind=kind,  # pyright: ignore[reportArgumentType]
-        features=config.features,
-        cylinders=config.cylinders,
-        stride=config.stride,
-    )
+    known, kind = train[: config.target_paths], PATHWISE.get(name)
+    features: PathFeatures | RobustSignature
+    if kind is None:
+        features = RobustSignature(known.values, config.stride)
+    else:
+        features = PathFeatures(
+            known.values,
+            known.brackets if kind == "branched" else None,
+            kind=kind,  # pyright: ignore[reportArgumentType]
+            features=config.features,
+            cylinders=config.cylinders,
+            stride=config.stride,
+        )
     ts = jnp.asarray(train.ts)
 
     def objective(generator, batch, key):

@@ -7,14 +7,14 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from ...datasets import dataset, RoughBergomi, Splits
-from ...training import metrics
+from ...datasets import dataset, RoughBergomi
 from .._record import RunRecord
 from .._stages import train_in_stages
-from ._config import Config, load_config
+from ._config import load_config
 from ._generator import generate, make_generator, parameter_count
 from ._objectives import make_objective
-from ._scores import known_summaries, score, summaries
+from ._scores import score
+from ._selection import Validation
 
 
 FRESH_SETS = 4
@@ -64,14 +64,16 @@ def run(
     data = dataset(law, config.paths, seed=config.data_seed, folder=cache)
     splits = data.split()
     model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
+    validation = Validation(config, splits)
     fitted, stages, spent = train_in_stages(
         make_generator(config, splits.train.values, model_key),
         config,
         record,
-        lambda name: _stage(name, config, splits),
+        lambda name: (*make_objective(name, config, splits.train), validation),
         (train_key, tune_key),
         resume=resume,
         progress=progress,
+        keep=validation.keep,
     )
     test = splits.test
     # The first paths are scored; all of them price options.
@@ -83,7 +85,7 @@ def run(
     content = {
         "parameters": parameter_count(fitted.model),
         "scores": score(generated, test, splits.train, config, fresh=fresh, seed=seed),
-        "stages": stages,
+        "stages": [{**stage, "bar": validation.bar} for stage in stages],
     }
     stride = max(1, config.window // 2)
     np.savez_compressed(
@@ -95,22 +97,3 @@ def run(
     return record.close(
         fitted.model, config, content, spent + time.process_time() - start
     )
-
-
-def _stage(name: str, config: Config, splits: Splits) -> tuple[Any, Any, Any]:
-    """Objective, data and validation metric of one stage."""
-    objective, data = make_objective(name, config, splits.train)
-    held_out = known_summaries(splits.validation, config)
-    marginals = len(config.horizons)
-    count = min(len(held_out), config.validation_paths)
-
-    def metric(model, validation, key):
-        paths = generate(model, key, splits.validation.ts, count)
-        if not np.isfinite(paths).all():
-            return float("inf")
-        values = np.asarray(metrics.ks(summaries(paths, config), held_out))
-        if config.selection == "marginals":
-            return float(np.median(values[:marginals]))
-        return float(np.mean(values))
-
-    return objective, data, metric

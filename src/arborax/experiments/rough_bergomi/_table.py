@@ -80,7 +80,7 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 MORE = ("seed", "parameters", "p-value", "smile error ± MC (floor), vol points")
-MORE += ("batch", "best step", "CPU s", "step s", "compile s", "to best s")
+MORE += ("batch", "kept step", "CPU s", "step s", "compile s", "to kept s")
 
 
 def _more(result: dict[str, Any]) -> list[str]:
