@@ -1,7 +1,7 @@
 """Signatures and log-signatures against pysiglib, signax, iisignature and roughpy.
 
     python benchmarks/bench_signatures.py [--repeats 3] [--dtypes float32] [--quick]
-        [--cells 128,256,2,3 ...] [--resume] [--limit 10]
+        [--cells 128,256,2,3 ...] [--resume] [--again] [--limit 10]
 
 Needs the extra `bench`; a rival that is not installed is left out. All libraries run
 in turn in one process, so that a busy machine slows all of them; times are process CPU
@@ -15,7 +15,7 @@ ended in time, and extrapolated to the batch. `Ito` is compared with the rival's
 signature, so it shares the rival's time with `MuntheKaasWright`. roughpy runs a Python
 loop over paths and is run once for each number of channels. Writes
 `benchmarks/results/signatures.json` and `.md` after each algebra; `--resume` keeps what
-is there and goes on.
+is there and goes on, `--again` keeps what is there but measures the chosen cells anew.
 """
 
 import argparse
@@ -23,11 +23,13 @@ import importlib
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -278,6 +280,29 @@ def gaps() -> dict[str, float]:
     return out
 
 
+def overheads() -> dict[str, float]:
+    """CPU microseconds of a compiled call that computes next to nothing, alone and with
+    a check of values, which may have to raise and so holds a callback to Python."""
+    x = jnp.zeros((2, 2))
+    plain = jax.jit(lambda x: 2 * x).lower(x).compile()
+    check = jax.jit(lambda x: eqx.error_if(2 * x, x[0, 0] > 1, "too large"))
+    check = check.lower(x).compile()
+    found = {}
+    for name, function in (("call", plain), ("checked call", check)):
+        times = [cpu_seconds(lambda f=function: f(x), 500) for _ in range(5)]
+        found[name] = 1e6 * float(np.median(times))
+    return found
+
+
+def page_faults(call, calls: int = 3) -> float:
+    """Pages of memory that the system has to hand out anew for one call."""
+    jax.block_until_ready(call())
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(calls):
+        jax.block_until_ready(call())
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before) / calls
+
+
 def sample(cell, dtype):
     batch, length, dim, _ = cell
     rng = np.random.default_rng(0)
@@ -348,6 +373,7 @@ def one_row(alg, path, log, gradient, options, borrowed: dict, obstacle: str | N
         },
         "compile_cpu_seconds": seconds,
         "temporary_bytes": memory,
+        "page_faults": page_faults(call),
     }
 
 
@@ -387,11 +413,20 @@ def run_algebra(cell, dtype, algebra, options, before: list[dict]):
 
 
 LOSSES = """\
-Where we lose (a ratio below one), and why, as we see it: mostly the tensor signature
-forward. The rival makes one pass over a path in C++; ours is a few batched matrix
-products over time whose operands, streams of half the depth, pass through memory, and
-XLA starts each of them anew, which shows on small arrays. The same streams make
-gradients cheap. The rival was not profiled."""
+Where we lose (a ratio below one), and why, from profiles of the cells:
+
+- Tensor signatures of depth three and more, forward. The rival (not profiled) makes one
+  pass over a path in C++. Ours is a few matrix products over time, whose operands
+  (prefixes and suffixes of half the depth, at each quadrature node) are written to
+  memory and read again: several times the caches, see the column of memory. What that
+  buys are the gradients, and all derivatives.
+- Small arrays. {call:.0f} us of each call are JAX's own; the check for values that are
+  not finite makes it {checked:.0f} us, since a program that may raise is started from
+  Python and not from C++ (`EQX_ON_ERROR=nan` or `off` saves that). No rival checks.
+- Large temporary arrays (column of page faults). Above 32 MB, sometimes earlier, the C
+  library returns the memory to the system after each call and asks for it again in the
+  next, and clearing the pages takes up to half of the time; the environment variables
+  `MALLOC_MMAP_THRESHOLD_` and `MALLOC_TRIM_THRESHOLD_` change that."""
 
 
 def write(rows, settings, folder: Path):
@@ -406,6 +441,8 @@ def write(rows, settings, folder: Path):
         for name, ratio in row["ratios"].items()
         if ratio < 1
     ]
+    overhead = settings["overhead_cpu_microseconds"]
+    losses = LOSSES.format(call=overhead["call"], checked=overhead["checked call"])
     lines = [
         "CPU milliseconds of one call; a ratio is rival / arborax, above one we are "
         "faster. `Ito` is compared with the planar signature that it compresses. "
@@ -413,27 +450,31 @@ def write(rows, settings, folder: Path):
         "(extrapolated from one path where it has more than "
         f"{SMALL} coordinates). roughpy runs a Python loop over paths and was run once "
         "for each number of channels. "
+        "`refused (Crashes)`: signax at depth 6 ends jaxlib 0.10.2 with a segmentation "
+        "fault. Memory is what the compiled program needs beside its arguments and "
+        "results. "
         f"{settings['machine']}, `{settings['command']}`.",
         "",
-        *([LOSSES, "", f"{len(lost)} ratios below one:", ""] if lost else []),
+        *([losses, "", f"{len(lost)} ratios below one:", ""] if lost else []),
         *[f"- {line}" for line in lost],
         "",
         "| batch, length, dim, depth | algebra | quantity | arborax ms | pysiglib | "
-        "signax | iisignature | roughpy | compile CPU s | memory MB |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "signax | iisignature | roughpy | compile CPU s | memory MB | page faults |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cell = ", ".join(map(str, row["cell"]))
         if "refused" in row:
             what = f"{row['dtype']}: refused, {row['refused']}"
-            lines.append(f"| {cell} | {row['algebra']} | {what} |" + " |" * 7)
+            lines.append(f"| {cell} | {row['algebra']} | {what} |" + " |" * 8)
             continue
         ratios = [shown(row, name) for name in RIVALS]
         what = f"{row['quantity']}, {row['mode']}, {row['dtype']}"
         lines.append(
             f"| {cell} | {row['algebra']} | {what} | "
             f"{1e3 * row['cpu_seconds']['arborax']:.2f} | {' | '.join(ratios)} | "
-            f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} |"
+            f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} | "
+            f"{faults(row)} |"
         )
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
 
@@ -449,6 +490,11 @@ def compile_time(row: dict) -> str:
     return "–" if seconds is None else f"{seconds:.1f}"
 
 
+def faults(row: dict) -> str:
+    count = row.get("page_faults")
+    return "–" if count is None else f"{count:.0f}"
+
+
 def stored_rows(folder: Path) -> list[dict]:
     file = folder / "signatures.json"
     return json.loads(file.read_text())["rows"] if file.exists() else []
@@ -462,6 +508,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="six cells only")
     parser.add_argument("--cells", nargs="+", help="only these, as 128,256,2,3")
     parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--again", action="store_true")
     parser.add_argument("--probe", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.probe:
@@ -474,6 +521,7 @@ def main():
         "command": command,
         "limit": options.limit,
         "largest_differences": gaps(),
+        "overhead_cpu_microseconds": overheads(),
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
         f"jax {jax.__version__}",
     }
@@ -481,18 +529,24 @@ def main():
     if options.cells:
         chosen = [tuple(map(int, cell.split(","))) for cell in options.cells]
     folder = Path(__file__).parent / "results"
-    rows = stored_rows(folder) if options.resume else []
-    done = {(*row["cell"], row["dtype"], row["algebra"]) for row in rows}
+    rows = stored_rows(folder) if options.resume or options.again else []
+    done = set() if options.again else {key(row) for row in rows}
     for dtype in options.dtypes:
         for cell in chosen:
             for algebra in ALGEBRAS:
-                if (*cell, dtype, algebra.__name__) in done:
+                here = (*cell, dtype, algebra.__name__)
+                if here in done:
                     continue
                 fresh = list(run_algebra(cell, dtype, algebra, options, rows))
+                rows = [row for row in rows if key(row) != here]
                 rows = sorted(rows + fresh, key=place)
                 write(rows, settings, folder)
                 for row in fresh:
                     print(_line(row), flush=True)
+
+
+def key(row: dict) -> tuple:
+    return (*row["cell"], row["dtype"], row["algebra"])
 
 
 def place(row: dict) -> tuple:

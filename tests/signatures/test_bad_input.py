@@ -131,6 +131,15 @@ def test_value_checks_work_under_jit():
         jax.block_until_ready(f(XS.at[0, 0].set(jnp.nan)))
 
 
+@pytest.mark.parametrize("alg", [abx.Shuffle(1, 2), abx.Shuffle(4, 2)], ids=str)
+def test_a_value_that_cancels_is_seen_under_jit(alg):
+    """Of one channel only the end points enter the coordinates of weight two."""
+    f = eqx.filter_jit(lambda x: abx.signature(x, alg))
+    xs = jnp.zeros((2, 5, alg.dim))
+    with pytest.raises(Exception, match="(?i)nan|finite"):
+        jax.block_until_ready(f(xs.at[1, 2, 0].set(jnp.inf)))
+
+
 @pytest.mark.parametrize(
     "ts, what",
     [([0.0, 2.0, 1.0, 3.0], "increas"), ([0.0, 1.0, 1.0, 2.0], "increas|repeat")],

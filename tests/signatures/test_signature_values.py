@@ -153,7 +153,7 @@ def test_long_path_equals_the_product_of_its_steps(cls):
     steps = jitted.signature(jnp.asarray(np.stack([xs[:-1], xs[1:]], 1)), alg, mode)
     for n, step in enumerate(np.asarray(steps), start=2):
         total = alg.product(total, step)
-        if n in (17, 70):
+        if n in (17, 64, 70):  # one step of zero is appended to 63
             got = jitted.signature(jnp.asarray(xs[:n]), alg, brackets=mode)
             np.testing.assert_allclose(got, total, 1e-11, 1e-11)
 

@@ -20,12 +20,16 @@ from ..algebra import (
     tree_coordinates,
 )
 from ._chain import chained, is_long, left_point_chain, word_chain
+from ._depth_two import two_levels
 from ._increments import letter_increments, read_path, refuse_not_finite
 from ._left_point import multiply_trees, TreeAlgebra
 from ._sparse_rows import apply_rows
 from ._stored import stored
 from ._tensor import tensor_levels
 from ._words import level_log
+
+
+_EVEN = 16
 
 
 def word_algebra(alg: AbstractHopfAlgebra, brackets: Any) -> Shuffle | Ito:
@@ -57,17 +61,41 @@ def _leading(steps: Any, values: Any) -> tuple[int, ...]:
 
 
 def _time_last(steps: Any, values: Any) -> tuple[Array, Array | None]:
-    """Increments `(..., dim, steps)` and values `(..., dim, points)`, either given."""
+    """Increments `(..., dim, steps)` and values `(..., dim, points)`, either given.
+
+    Where values are given, the last point may be repeated a few times.
+    """
     if values is None:
         return jnp.swapaxes(steps, -1, -2), None
-    values = stored(jnp.swapaxes(values, -1, -2))
+    values = jnp.swapaxes(values, -1, -2)
+    fill = [(0, 0)] * (values.ndim - 1) + [(0, _missing_steps(values.shape[-1] - 1))]
+    values = stored(jnp.pad(values, fill, mode="edge"))
     return values[..., 1:] - values[..., :-1], values
 
 
-def word_levels(alg: AbstractHopfAlgebra, steps: Any, brackets: Any, values: Any):
-    """Levels `(words, batch)` of the word signature behind the one in `alg`."""
-    words = word_algebra(alg, brackets)
+def _missing_steps(steps: int) -> int:
+    """Steps of zero to append, since XLA multiplies even lengths faster.
+
+    None where they would add more than an eighth to the work.
+    """
+    fill = -steps % _EVEN
+    return fill if 8 * fill <= steps else 0
+
+
+def _two_levels(words: Shuffle | Ito, values: Array, brackets: Any, log: bool):
+    """Levels `(batch, words)` at depth two, of the signature or its logarithm."""
+    if not isinstance(brackets, str | None):
+        brackets = _flat(brackets, 3)
+    return two_levels(words, _flat(values, 2), brackets, log)
+
+
+def word_levels(words: Shuffle | Ito, steps: Any, brackets: Any, values: Any):
+    """Levels `(words, batch)` of a signature over words."""
     last, values = _time_last(steps, values)
+    if not isinstance(brackets, str | None):
+        fill = [(0, 0)] * brackets.ndim
+        fill[-3] = (0, last.shape[-1] - brackets.shape[-3])
+        brackets = jnp.pad(brackets, fill)
     if words.depth > 2 or isinstance(words, Ito):  # else used only once
         last = stored(last)
     flat = [_flat(letter, 2) for letter in letter_increments(words, last, brackets)]
@@ -75,9 +103,9 @@ def word_levels(alg: AbstractHopfAlgebra, steps: Any, brackets: Any, values: Any
         flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
         values = None
     if words.depth > 2 and is_long(flat):  # at depth two streams are as the path
-        return words, chained(word_chain(words), flat)
+        return chained(word_chain(words), flat)
     values = None if values is None else _flat(values, 2)
-    return words, tensor_levels(words, flat, values)
+    return tensor_levels(words, flat, values)
 
 
 def _left_point_rows(alg: TreeAlgebra, steps: Any, values: Any) -> list[Array]:
@@ -106,8 +134,17 @@ def signature_of_steps(
         parts = _left_point_rows(alg, steps, values)
         (rows,) = refuse_not_finite(values, parts) if check else parts
         return rows.T.reshape(*lead, alg.size)
-    words, levels = word_levels(alg, steps, brackets, values)
-    rows = jnp.concatenate(refuse_not_finite(values, levels) if check else levels)
+    words = word_algebra(alg, brackets)
+    if values is not None and words.depth == 2:
+        levels = _two_levels(words, values, brackets, log=False)
+        levels = refuse_not_finite(values, levels) if check else levels
+        rows = jnp.concatenate(levels, axis=1)
+        if words is alg:
+            return rows.reshape(*lead, alg.size)
+        rows = rows.T
+    else:
+        levels = word_levels(words, steps, brackets, values)
+        rows = jnp.concatenate(refuse_not_finite(values, levels) if check else levels)
     if isinstance(alg, GrossmanLarson):
         rows = multiply_trees(alg, apply_rows(_tree_rows(words, alg), rows))
     elif isinstance(alg, MuntheKaasWright):
@@ -127,9 +164,15 @@ def log_signature_of_steps(
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
         group = signature_of_steps(alg, steps, brackets, values, check)
         return alg.to_primitive(alg.log(group))
-    words, levels = word_levels(alg, steps, brackets, values)
-    levels = refuse_not_finite(values, levels) if check else levels
-    rows = jnp.concatenate(level_log(words, levels))
+    words = word_algebra(alg, brackets)
+    if values is not None and words.depth == 2:
+        levels = _two_levels(words, values, brackets, log=True)
+        levels = refuse_not_finite(values, levels) if check else levels
+        rows = jnp.concatenate(levels, axis=1).T
+    else:
+        levels = word_levels(words, steps, brackets, values)
+        levels = refuse_not_finite(values, levels) if check else levels
+        rows = jnp.concatenate(level_log(words, levels))
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
 
