@@ -476,6 +476,11 @@ def write(rows, settings, folder: Path):
             f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} | "
             f"{faults(row)} |"
         )
+    if any("page_faults" not in row for row in done):
+        lines[0] += (
+            " Rows without page faults are from an earlier state of the code (before the "
+            "closed form at depth two and even numbers of steps)."
+        )
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
 
 
