@@ -5,14 +5,53 @@ As functions of $t = \theta^2$ they are entire, negative $t$ giving the hyperbol
 so that no square root is differentiated at zero: derivatives of every order are finite.
 """
 
+import functools as ft
 import math
+from collections.abc import Callable
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
+
+from ._settle import settle
 
 
 _SERIES_TERMS = 11
 _SERIES_RADIUS = 1.0
+
+
+def forward_only(f: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """`f`, a function of a few numbers, with derivatives that reverse mode reads off.
+
+    The Jacobian is computed beside the value, in forward mode, so reverse mode neither
+    runs through `f` backwards nor stores what happens inside, and `f` may hold loops of
+    dynamic length. The Jacobian is such a function again: derivatives of every order.
+    """
+
+    @jax.custom_jvp
+    def g(x: Array) -> Array:
+        return settle(f(x))
+
+    @g.defjvp
+    def rule(primals, tangents):
+        (x,), (dx,) = primals, tangents
+        value, *partials = forward_only(_with_jacobian(f))(x)
+        tangent = ft.reduce(jnp.add, [d * dx[k] for k, d in enumerate(partials)])
+        return settle(value), settle(tangent)
+
+    return g
+
+
+def _with_jacobian(f: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """The value of `f` and its partial derivatives, stacked."""
+
+    def h(x: Array) -> Array:
+        tangents = jnp.eye(x.size, dtype=x.dtype)
+        push = jax.vmap(lambda u: jax.jvp(f, (x,), (u,)), out_axes=(None, 0))
+        value, partials = push(tangents)
+        return jnp.concatenate([value[None], partials])
+
+    return h
 
 
 def _horner(coefficients: list[float], t: Array) -> Array:

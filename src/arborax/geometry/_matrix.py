@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._functions import stumpff
+from ._functions import forward_only, stumpff
 from ._small_product import small_product
 
 
@@ -90,39 +90,45 @@ def _series_3(degree: int) -> tuple[list[tuple[int, int]], np.ndarray]:
     return powers, table
 
 
-def _expm_3(a: Array) -> Array:
-    """Scaling and squaring modulo the characteristic polynomial.
+def _coefficients_3(c: Float[Array, " 2"]) -> Float[Array, " 3"]:
+    """Factors of `1`, `a`, `a^2` in the exponential, from `a^3 = c[1] a + c[0]`.
 
-    A matrix without trace has `a^3 = c1 a + c0`, so the exponential is
-    `p + q a + r a^2` and series and squarings act on three scalars. The scaling follows
-    the eigenvalues, not the norm: badly scaled frames cost no accuracy.
+    Scaling and squaring on three scalars. The scaling follows the eigenvalues, not the
+    norm: badly scaled frames cost no accuracy.
     """
-    a2 = matmul(a, a)
-    c1 = jnp.trace(a2) / 2
-    c0 = jnp.sum(a2 * a.T) / 3
+    c0, c1 = c
     # Fujiwara's bound of the roots.
     radius = 2 * jnp.maximum(jnp.sqrt(jnp.abs(c1)), jnp.cbrt(jnp.abs(c0) / 2))
     count, scale, valid = _squarings(radius, 1.0)
     c1, c0 = c1 * scale**2, c0 * scale**3
-    powers, table = _series_3(12 if jnp.finfo(a.dtype).bits <= 32 else 20)
+    powers, table = _series_3(12 if jnp.finfo(c.dtype).bits <= 32 else 20)
     monomials = jnp.stack([c1**i * c0**j for i, j in powers])
-    p, q, r = jnp.matmul(jnp.asarray(table, a.dtype), monomials, precision="highest")
+    series = jnp.matmul(jnp.asarray(table, c.dtype), monomials, precision="highest")
 
-    def square(i, coefficients):
-        p, q, r = coefficients
+    def square(carry):
+        left, (p, q, r) = carry
         qr, rr = 2 * q * r, r * r
         squared = (
             p * p + c0 * qr,
             2 * p * q + c1 * qr + c0 * rr,
             q * q + 2 * p * r + c1 * rr,
         )
-        pairs = zip(squared, coefficients)
-        return tuple(jnp.where(i < count, new, old) for new, old in pairs)
+        return left - 1, squared
 
-    limit = _max_squarings(a.dtype)
-    p, q, r = jax.lax.fori_loop(0, limit, square, (p, q, r))
-    g = p * jnp.eye(3, dtype=a.dtype) + q * scale * a + r * scale**2 * a2
-    return jnp.where(valid, g, jnp.nan)
+    start = (count, (series[0], series[1], series[2]))
+    _, (p, q, r) = jax.lax.while_loop(lambda carry: carry[0] > 0, square, start)
+    return jnp.where(valid, jnp.stack([p, q * scale, r * scale**2]), jnp.nan)
+
+
+_smooth_3 = forward_only(_coefficients_3)
+
+
+def _expm_3(a: Array) -> Array:
+    """A matrix without trace has `a^3 = c1 a + c0`, so the exponential is
+    `p + q a + r a^2`."""
+    a2 = matmul(a, a)
+    p, q, r = _smooth_3(jnp.stack([jnp.sum(a2 * a.T) / 3, jnp.trace(a2) / 2]))
+    return p * jnp.eye(3, dtype=a.dtype) + q * a + r * a2
 
 
 def _taylor(a: Array, degree: int, block: int) -> Array:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from ._functions import angle_over_sine, stumpff
+from ._functions import angle_over_sine, forward_only, stumpff
 from ._matrix import combine, components, expm, matmul, transpose
 
 
@@ -44,11 +44,14 @@ def vee(a: Float[Array, "n n"]) -> Float[Array, " dim"]:
     return components(skew_basis(a.shape[-1]), a) / 2
 
 
+_rodrigues_factors = forward_only(lambda t: jnp.stack(stumpff(t[0])[1:3]))
+
+
 def rodrigues(k: Float[Array, "n n"]) -> Float[Array, "n n"]:
     r"""Exponential of a 2x2 or 3x3 matrix with $k^3 = -t k$, $t = -\mathrm{tr}(k^2)/2$:
     elements of so(2), so(3), so(1,1) and so(2,1)."""
     k2 = matmul(k, k)
-    _, c1, c2, *_ = stumpff(-jnp.trace(k2) / 2)
+    c1, c2 = _rodrigues_factors(-jnp.trace(k2)[None] / 2)
     return jnp.eye(k.shape[-1], dtype=k.dtype) + c1 * k + c2 * k2
 
 

@@ -24,6 +24,7 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
+from ..geometry._settle import settle
 from ..geometry._small_product import small_product as _small_product
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading
@@ -126,7 +127,7 @@ class FrameCalculus:
         frame = lambda u: self.geometry.frame(y, u)  # noqa: E731
         v, derivative = jax.linearize(self.fields, y)
         block = x[1].reshape(d, d)
-        w = small_product(block.T, v)
+        w = settle(small_product(block.T, v))
         if self.dim < d:
             dots = _along(derivative, [frame(u) for u in self.eye(v)])
             terms = [small_product(w[:, e][None], dot) for e, dot in enumerate(dots)]

@@ -10,7 +10,7 @@ from jaxtyping import Array, PyTree
 
 from ..lifts import DrivingFields, WindowField
 from ._base import AbstractSolver
-from ._window import run, window_field
+from ._window import run, window_field, window_row
 
 
 def hoist(field: WindowField, t, y: PyTree[Array]) -> WindowField:
@@ -44,14 +44,14 @@ def reversible_run(vjp_arg, *, solver, substeps: int, knots, save: bool):
     round-trip defect of the scheme, of order 5 or 7 in the step, and so are gradients.
     """
     field, y0, lams = vjp_arg
-    return run(field, solver, substeps, y0, lams, knots, save)
+    return run(field, solver, substeps, y0, lams, knots, save, by_index=True)
 
 
 @reversible_run.def_fwd
 def _forward(perturbed, vjp_arg, *, solver, substeps, knots, save):
     del perturbed
     field, y0, lams = vjp_arg
-    out = run(field, solver, substeps, y0, lams, knots, save)
+    out = run(field, solver, substeps, y0, lams, knots, save, by_index=True)
     return out, out[0]
 
 
@@ -83,13 +83,12 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots
 
     def window(carry, row):
         y, grad_field, grad_y = carry
-        *row, saved = row
+        k, saved = row
+        row = window_row(lams, knots, k)
         grad_y = _add(grad_y, saved)
         grads = (grad_field, grad_y, jnp.zeros_like(row[0]))
         steps = jnp.arange(substeps, dtype=lams.dtype) * h
-        (y, grads, _), _ = lax.scan(
-            substep, (y, grads, tuple(row)), steps, reverse=True
-        )
+        (y, grads, _), _ = lax.scan(substep, (y, grads, row), steps, reverse=True)
         grad_field, grad_y, grad_lam = grads
         return (y, grad_field, grad_y), grad_lam if keep_lams else None
 
@@ -103,7 +102,7 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots
     else:
         saved_grad = None
     start = (residual, zeros(dynamic), last_grad)
-    rows = (lams, knots[:-1], knots[1:], saved_grad)
+    rows = (jnp.arange(lams.shape[0]), saved_grad)
     (_, grad_field, grad_y), grad_lams = lax.scan(window, start, rows, reverse=True)
     return grad_field, grad_y, grad_lams
 

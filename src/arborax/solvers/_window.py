@@ -63,8 +63,14 @@ def run(
     knots: Float[Array, " knots"],
     save: bool,
     wrap: Callable = lambda body: body,
+    *,
+    by_index: bool = False,
 ) -> tuple[PyTree[Array], PyTree[Array] | None]:
-    """All windows, one after another: the last state, and all if `save`."""
+    """All windows, one after another: the last state, and all if `save`.
+
+    `by_index` reads the log-signatures in place. Under `vmap` a scan over them would
+    copy them first, to bring windows in front of the batch; but reverse mode needs it.
+    """
 
     @wrap
     def body(y, row):
@@ -72,4 +78,13 @@ def run(
         y = step_window(field, solver, substeps, y, lam, t0, t1)
         return y, y if save else None
 
+    if by_index:
+        indexed = lambda y, k: body(y, window_row(lams, knots, k))  # noqa: E731
+        return lax.scan(indexed, y0, jnp.arange(lams.shape[0]))
     return lax.scan(body, y0, (lams, knots[:-1], knots[1:]))
+
+
+def window_row(lams: Array, knots: Array, k: Array) -> tuple[Array, Array, Array]:
+    """Log-signature, start and end of window `k`."""
+    take = lambda x, i: lax.dynamic_index_in_dim(x, i, keepdims=False)  # noqa: E731
+    return take(lams, k), take(knots, k), take(knots, k + 1)
