@@ -5,14 +5,17 @@
 Value and gradient, compile time, run time and peak temporary memory in float32 of
 (i) Euclidean space, (ii) SO(3), (iii) SPD(3), (iv) the same at depth 3; each through
 `abx.solve`, through `diffrax.diffeqsolve`, and with a naive lift that traces and
-evaluates every primitive field on its own. Results go to `benchmarks/results`;
-cells that are not run keep their rows.
+evaluates every primitive field on its own. Rivals of cell iv run in processes of their
+own with a time limit (`--limit`); if it is reached, the table says so. Results go to
+`benchmarks/results`; rows that are not run again are kept.
 """
 
 import argparse
 import json
 import pathlib
 import platform
+import subprocess
+import sys
 import time
 
 import diffrax
@@ -26,9 +29,8 @@ import arborax as abx
 
 
 MEMORY_NOTE = (
-    "What grows with the reversible adjoint is the input: `vmap` over controls makes "
-    "one copy of the log-signatures with windows in front, batch x windows x 3 numbers "
-    "(3.1 MB at 4096 windows). Nothing else does."
+    "Temporary memory of the compiled gradient, without its arguments. The reversible "
+    "adjoint reads the log-signatures where they are and adds one integer a window."
 )
 RESULTS = pathlib.Path(__file__).parent / "results"
 
@@ -121,12 +123,13 @@ def naive_solve(fields, y0, lams, alg, geometry, solver):
 
 
 def measure(function, args, reps):
-    """Compile and run times in seconds, temporary memory in megabytes."""
-    start = time.perf_counter()
+    """Times in seconds, temporary memory in megabytes. Tracing and compiling in CPU
+    time, which other work on the machine disturbs less; the run in both."""
+    start = time.process_time()
     lowered = jax.jit(function).lower(*args)
-    traced = time.perf_counter()
+    traced = time.process_time()
     compiled = lowered.compile()
-    done = time.perf_counter()
+    done = time.process_time()
     jax.block_until_ready(compiled(*args))
     times, cpu_times = [], []
     for _ in range(reps):
@@ -198,52 +201,65 @@ def through_naive(geometry, solver, alg):
     return one
 
 
-def run_cell(name, geometry, alg, windows, batch, solver, reps, rivals, only):
-    """All methods of one cell."""
-    fields, y0, control = problem(geometry, alg, windows, batch)
-    methods = {"arborax": through_solve(geometry, solver, "checkpointed")}
-    methods["arborax direct"] = through_solve(geometry, solver, "direct")
+def methods_of(geometry, alg, solver, rivals):
+    """What is measured in a cell: `{(method, "value" or "gradient"): function}`."""
+    ours = "arborax"
+    out = {(ours, "value"): through_solve(geometry, solver, "checkpointed")}
+    out[ours, "gradient"] = out[ours, "value"]
+    out["arborax direct", "gradient"] = through_solve(geometry, solver, "direct")
     if solver.reversible:
-        methods["arborax reversible"] = through_solve(geometry, solver, "reversible")
-    if "diffrax" in rivals:
-        methods["diffeqsolve"] = through_diffrax(geometry, solver)
-    if "naive" in rivals or "naive value" in rivals:
-        methods["naive lift"] = through_naive(geometry, solver, alg)
-    rows = []
-    for method, one in methods.items():
-        if only and method not in only:
-            continue
+        reversible = through_solve(geometry, solver, "reversible")
+        out["arborax reversible", "gradient"] = reversible
+    for what in rivals.get("diffeqsolve", ()):
+        out["diffeqsolve", what] = through_diffrax(geometry, solver)
+    for what in rivals.get("naive lift", ()):
+        out["naive lift", what] = through_naive(geometry, solver, alg)
+    return out
 
-        def value(fields, y0, control, one=one):
-            return jax.vmap(one, in_axes=(None, None, 0))(fields, y0, control)
 
-        def gradient(fields, y0, control, value=value):
-            # Squares alone would be constant on rotations.
-            loss = lambda f: jnp.mean((value(f, y0, control) - 0.5) ** 2)  # noqa: E731
-            return eqx.filter_grad(loss)(fields)
+def run_row(cell, method, what, reps):
+    """One row of the table."""
+    name, geometry, alg, windows, batch, solver, rivals = cell
+    one = methods_of(geometry, alg, solver, rivals)[method, what]
+    fields, y0, control = problem(geometry, alg, windows, batch)
+    dynamic, static = eqx.partition(fields, eqx.is_array)
 
-        dynamic, static = eqx.partition(fields, eqx.is_array)
-        for what, function in (("value", value), ("gradient", gradient)):
-            if method in ("arborax direct", "arborax reversible") and what == "value":
-                continue
-            # At d = 7 and more the gradient of the naive lift compiles for very long.
-            if (method, what) == ("naive lift", "gradient") and "naive" not in rivals:
-                continue
+    def value(dynamic, y0, control):
+        fields = eqx.combine(dynamic, static)
+        return jax.vmap(one, in_axes=(None, None, 0))(fields, y0, control)
 
-            def target(dynamic, y0, control, function=function):
-                return function(eqx.combine(dynamic, static), y0, control)
+    def gradient(dynamic, y0, control):
+        # Squares alone would be constant on rotations.
+        loss = lambda d: jnp.mean((value(d, y0, control) - 0.5) ** 2)  # noqa: E731
+        return jax.grad(loss)(dynamic)
 
-            row = {
-                "cell": name,
-                "geometry": type(geometry).__name__,
-                "algebra": f"{type(alg).__name__}({alg.dim}, {alg.depth})",
-                "method": method,
-                "what": what,
-                **measure(target, (dynamic, y0, control), reps),
-            }
-            print(format_row(row), flush=True)
-            rows.append(row)
-    return rows
+    target = value if what == "value" else gradient
+    return {
+        **label(cell, method, what),
+        **measure(target, (dynamic, y0, control), reps),
+    }
+
+
+def label(cell, method, what):
+    name, geometry, alg, *_ = cell
+    return {
+        "cell": name,
+        "geometry": type(geometry).__name__,
+        "algebra": f"{type(alg).__name__}({alg.dim}, {alg.depth})",
+        "method": method,
+        "what": what,
+    }
+
+
+def run_limited(index, method, what, reps, limit):
+    """As `run_row`, in a process of its own that is ended after `limit` seconds."""
+    command = [sys.executable, __file__, "--reps", str(reps)]
+    command += ["--row", str(index), method, what]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=limit, check=True)
+    except subprocess.TimeoutExpired:
+        return {**label(CELLS[index], method, what), "not_finished_s": limit}
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def memory_rows():
@@ -294,15 +310,13 @@ class _Control(eqx.Module):
 
 def format_row(row):
     keys = ("cell", "geometry", "algebra", "method", "what")
-    numbers = [row["trace_s"], row["compile_s"]]
-    numbers += [1e3 * row["run_s"], 1e3 * row["cpu_s"], row["temp_mb"]]
-    return (
-        "| "
-        + " | ".join(
-            [row[key] for key in keys] + [f"{number:.4g}" for number in numbers]
-        )
-        + " |"
-    )
+    if "not_finished_s" in row:
+        numbers = [f"not finished in {row['not_finished_s']} s", "", "", "", ""]
+    else:
+        figures = [row["trace_s"], row["compile_s"]]
+        figures += [1e3 * row["run_s"], 1e3 * row["cpu_s"], row["temp_mb"]]
+        numbers = [f"{figure:.4g}" for figure in figures]
+    return "| " + " | ".join([*(row[key] for key in keys), *numbers]) + " |"
 
 
 def ratios(rows):
@@ -312,6 +326,8 @@ def ratios(rows):
     """
     table = {}
     for row in rows:
+        if "not_finished_s" in row:
+            continue
         cell = (row["cell"], row["algebra"])
         table.setdefault(cell, {})[row["method"], row["what"]] = row["cpu_s"]
     out = []
@@ -340,7 +356,8 @@ def write(results):
     lines = [
         "# Log-ODE benchmark",
         "",
-        f"float32, {results['machine']}. Times in one run; ratios are what counts.",
+        f"float32, {results['machine']}. Trace and compile are CPU seconds; ratios are "
+        "of CPU times of one run.",
         "",
         "| cell | geometry | algebra | method | what | trace s | compile s | run ms | "
         "CPU ms | temp MB |",
@@ -361,6 +378,58 @@ def write(results):
     (RESULTS / "logode.md").write_text("\n".join(lines) + "\n")
 
 
+BOTH = ("value", "gradient")
+CELLS = [
+    (name, geometry, alg, windows, batch, solver, rivals)
+    for name, geometry, algebras, windows, batch, solver, rivals in (
+        (
+            "i",
+            abx.Euclidean(32),
+            (abx.Shuffle(2, 2), abx.GrossmanLarson(2, 2)),
+            *(32, 256, abx.Heun()),
+            {"diffeqsolve": BOTH, "naive lift": BOTH},
+        ),
+        (
+            "ii",
+            abx.SO(3),
+            (abx.Shuffle(10, 2),),
+            *(5, 256, abx.CFEES25()),
+            # At d = 7 and more the gradient of the naive lift compiles for very long.
+            {"diffeqsolve": BOTH, "naive lift": BOTH[:1]},
+        ),
+        (
+            "iii",
+            abx.SPD(3),
+            (abx.MuntheKaasWright(7, 2), abx.Ito(7, 2)),
+            *(16, 64, abx.CFEES25()),
+            {"diffeqsolve": BOTH, "naive lift": BOTH[:1]},
+        ),
+        (
+            "iv",
+            abx.Euclidean(32),
+            (abx.Shuffle(2, 3), abx.GrossmanLarson(2, 3)),
+            *(32, 256, abx.Heun()),
+            {"diffeqsolve": BOTH, "naive lift": BOTH},
+        ),
+        (
+            "iv",
+            abx.SO(3),
+            (abx.Shuffle(10, 3),),
+            *(5, 256, abx.CFEES25()),
+            {"diffeqsolve": BOTH, "naive lift": BOTH[:1]},
+        ),
+        (
+            "iv",
+            abx.SPD(3),
+            (abx.MuntheKaasWright(7, 3), abx.Ito(7, 3)),
+            *(16, 64, abx.CFEES25()),
+            {"diffeqsolve": BOTH, "naive lift": BOTH[:1]},
+        ),
+    )
+    for alg in algebras
+]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
@@ -368,40 +437,52 @@ def main():
     )
     parser.add_argument("--reps", type=int, default=5)
     parser.add_argument("--methods", nargs="*", help="default: all")
+    parser.add_argument("--algebras", nargs="*", help="by name, default: all")
+    parser.add_argument("--limit", type=int, default=120, help="seconds, cell iv")
+    parser.add_argument("--row", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    both, values, none = ("diffrax", "naive"), ("diffrax", "naive value"), ()
-    flat, group, cone = abx.Euclidean(32), abx.SO(3), abx.SPD(3)
-    heun, ees = abx.Heun(), abx.CFEES25()
-    cells = [
-        ("i", flat, abx.Shuffle(2, 2), 32, 256, heun, both),
-        ("i", flat, abx.GrossmanLarson(2, 2), 32, 256, heun, both),
-        ("ii", group, abx.Shuffle(10, 2), 5, 256, ees, values),
-        ("iii", cone, abx.MuntheKaasWright(7, 2), 16, 64, ees, values),
-        ("iii", cone, abx.Ito(7, 2), 16, 64, ees, ("diffrax",)),
-        ("iv", flat, abx.Shuffle(2, 3), 32, 256, heun, ("naive",)),
-        ("iv", flat, abx.GrossmanLarson(2, 3), 32, 256, heun, ("naive",)),
-        ("iv", group, abx.Shuffle(10, 3), 5, 256, ees, none),
-        ("iv", cone, abx.MuntheKaasWright(7, 3), 16, 64, ees, none),
-        ("iv", cone, abx.Ito(7, 3), 16, 64, ees, none),
-    ]
+    if options.row:
+        index, method, what = options.row
+        print(json.dumps(run_row(CELLS[int(index)], method, what, options.reps)))
+        return
     file = RESULTS / "logode.json"
     old = json.loads(file.read_text()) if file.exists() else {}
-    # Cells that are not asked for keep what was measured before.
-    rows = [row for row in old.get("rows", []) if row["cell"] not in options.cells]
     results = {
         "machine": f"{platform.machine()}, jax {jax.__version__}",
-        "rows": rows,
+        "rows": old.get("rows", []),
         "ratios": [],
         "memory": old.get("memory", []),
     }
-    for name, geometry, alg, windows, batch, solver, rivals in cells:
-        if name in options.cells:
-            setting = (geometry, alg, windows, batch, solver)
-            rows += run_cell(name, *setting, options.reps, rivals, options.methods)
-            results["ratios"] = ratios(rows)
-            write(results)
+    place = lambda row: (row["cell"], row["algebra"], row["method"], row["what"])  # noqa: E731
+    jobs = [
+        (index, *job)
+        for index, (_, geometry, alg, _, _, solver, rivals) in enumerate(CELLS)
+        for job in methods_of(geometry, alg, solver, rivals)
+    ]
+    rank = {place(label(CELLS[k], *job)): n for n, (k, *job) in enumerate(jobs)}
+    for index, method, what in jobs:
+        cell = CELLS[index]
+        name, alg = cell[0], cell[2]
+        if name not in options.cells:
+            continue
+        if options.methods and method not in options.methods:
+            continue
+        if options.algebras and type(alg).__name__ not in options.algebras:
+            continue
+        if name == "iv" and not method.startswith("arborax"):
+            row = run_limited(index, method, what, options.reps, options.limit)
+        else:
+            row = run_row(cell, method, what, options.reps)
+        print(format_row(row), flush=True)
+        # Rows that are not asked for keep what was measured before.
+        rows = [r for r in results["rows"] if place(r) != place(row)] + [row]
+        rows = [r for r in rows if place(r) in rank]
+        results["rows"] = sorted(rows, key=lambda r: rank[place(r)])
+        results["ratios"] = ratios(results["rows"])
+        write(results)
     if "memory" in options.cells:
         results["memory"] = memory_rows()
+    results["ratios"] = ratios(results["rows"])
     write(results)
 
 

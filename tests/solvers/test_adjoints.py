@@ -122,22 +122,28 @@ def test_closed_over_parameters_are_seen():
     assert gap(*grads) < 1e-4
 
 
-def test_gradient_against_finite_differences():
-    geometry, alg = abx.SPD(2), abx.MuntheKaasWright(2, 2)
-    fields, _, control = setup(geometry, alg, windows=4)
-    y0 = jnp.eye(2)  # repeated eigenvalues
+@pytest.mark.parametrize("frame", ["cholesky", "root"])
+def test_gradient_against_finite_differences(frame):
+    """In the parameters and in the state, at the identity: repeated eigenvalues."""
+    geometry, alg = abx.SPD(2, frame), abx.MuntheKaasWright(2, 2)
+    fields, _, control = setup(geometry, alg, windows=2)
 
-    def loss(bias):
+    @jax.jit
+    def loss(bias, y0):
         model = eqx.tree_at(lambda m: m.bias, fields, bias)
         sol = abx.solve(model, y0, control, geometry=geometry, save="final")
         return jnp.sum(jnp.sin(sol.ys))
 
-    direction = jr.normal(jr.PRNGKey(5), fields.bias.shape, jnp.float64)
-    loss = jax.jit(loss)
-    got = jnp.sum(jax.grad(loss)(fields.bias) * direction)
+    u = jr.normal(jr.PRNGKey(5), fields.bias.shape, jnp.float64)
+    v = jnp.array([[0.3, -0.8], [-0.8, 0.5]])
+    bias, y0 = fields.bias, jnp.eye(2)
+    grad = jax.grad(loss, argnums=(0, 1))(bias, y0)
     eps = 1e-5
-    up, down = fields.bias + eps * direction, fields.bias - eps * direction
-    np.testing.assert_allclose(got, (loss(up) - loss(down)) / (2 * eps), rtol=1e-6)
+    for db, dy in ((u, 0 * v), (0 * u, v)):
+        got = jnp.sum(grad[0] * db) + jnp.sum(grad[1] * dy)
+        up = loss(bias + eps * db, y0 + eps * dy)
+        down = loss(bias - eps * db, y0 - eps * dy)
+        np.testing.assert_allclose(got, (up - down) / (2 * eps), rtol=1e-6)
 
 
 def test_vmap_and_forward_mode():
@@ -162,8 +168,8 @@ def test_memory_does_not_grow_with_windows():
         knots = jnp.linspace(0.0, 1.0, windows + 1)
 
         def loss(model, lams):
-            run = lambda lam: (
-                abx.solve(  # noqa: E731
+            def run(lam):
+                return abx.solve(
                     model,
                     y0,
                     Given(alg, knots, lam),
@@ -172,7 +178,7 @@ def test_memory_does_not_grow_with_windows():
                     save="final",
                     throw=False,
                 ).ys
-            )
+
             return jnp.sum(jax.vmap(run)(lams))
 
         shape = (batch, windows, alg.primitive_size)

@@ -22,13 +22,14 @@ GEOMETRIES = [
     abx.Sphere(2),
     abx.Hyperbolic(2),
 ]
+FINE = abx.RKMK(diffrax.Dopri5())
 SCHEMES = [
     abx.LieEuler(),
     abx.CFEES25(),
     abx.CFEES27(),
     abx.CF4(),
     abx.RKMK(),
-    abx.RKMK(diffrax.Dopri5()),
+    FINE,
     abx.Heun(),
     abx.EuclideanRK(diffrax.Tsit5()),
 ]
@@ -67,21 +68,24 @@ def steps(count, total, back=False):
 def test_orders(geometry):
     fields = bounded_fields(1, geometry, seed=2, scale=0.9)
     y0 = geometry.random_point(jr.PRNGKey(1), jnp.float64)
-    fine = abx.RKMK(diffrax.Dopri5())
-    reference = final_states(fields, y0, geometry, fine, steps(64, 64)[None])
-    rows = [steps(6, 12), steps(12, 12), steps(3, 12, True), steps(6, 12, True)]
-    for solver in SCHEMES:
+    # The reference is one more row of the most accurate scheme, which comes first.
+    total, reference = 64, None
+    for solver in sorted(SCHEMES, key=lambda solver: solver != FINE):
         if solver.euclidean and not isinstance(geometry, abx.Euclidean):
             continue
-        out = final_states(fields, y0, geometry, solver, jnp.asarray(np.stack(rows)))
+        rows = [(6, False), (12, False), (3, True), (6, True)]
+        rows += [(64, False)] if solver == FINE else []
+        lams = np.stack([steps(count, total, back) for count, back in rows])
+        out = final_states(fields, y0, geometry, solver, jnp.asarray(lams))
+        total, reference = 12, out[4:] if solver == FINE else reference
         gap = jnp.abs(out[:2] - reference).reshape(2, -1).max(axis=1)
         order = float(jnp.log2(gap[0] / gap[1]))
-        assert order > solver.order - 0.6 or gap[1] < 1e-9, (solver, order, gap)
+        assert abs(order - solver.order) < 0.6 or gap[1] < 1e-9, (solver, order, gap)
         if solver.reversible:
-            defect = jnp.abs(out[2:] - y0[None]).reshape(2, -1).max(axis=1)
+            defect = jnp.abs(out[2:4] - y0[None]).reshape(2, -1).max(axis=1)
             rate = float(jnp.log2(defect[0] / defect[1]))
             want = 5 if isinstance(solver, abx.CFEES25) else 7
-            assert rate > want - 0.7 or defect[1] < 1e-11, (solver, rate, defect)
+            assert abs(rate - want) < 0.7 or defect[1] < 1e-11, (solver, rate, defect)
 
 
 def test_butcher_form_of_cfees25():
@@ -116,14 +120,13 @@ def test_runge_kutta_is_diffrax():
     "geometry,defect",
     [
         (abx.SO(3), lambda y: y.T @ y - jnp.eye(3, dtype=y.dtype)),
-        (abx.Sphere(2), lambda y: jnp.sum(y**2) - 1),
         (abx.SPD(2), lambda y: y - y.T),
     ],
-    ids=["so3", "sphere", "spd"],
+    ids=["so3", "spd"],
 )
 @pytest.mark.parametrize("dtype,tol", [(jnp.float64, 1e-12), (jnp.float32, 1e-5)])
 def test_constraints_after_many_steps(geometry, defect, dtype, tol):
-    """10^5 steps without projection."""
+    """10^5 steps without projection; all actions: tests/geometry/test_drift.py."""
     fields = bounded_fields(1, geometry, seed=3)
     y0 = geometry.random_point(jr.PRNGKey(0), dtype)
     # To and fro, so that noncompact states stay bounded.

@@ -40,28 +40,20 @@ def case(geometry, d=2, paths=32, steps=512, scale=0.6):
     ids=["so3", "spd3", "sphere"],
 )
 def test_ito_depth_two(geometry):
-    """Order 1 against geodesic Euler-Maruyama on the fine grid."""
+    """Order 1 against geodesic Euler-Maruyama on the fine grid. Without the Lyndon
+    words over trees half an order is lost on SO(3) with the frame connection."""
     fields, y0, xs = case(geometry)
     reference = geodesic_euler(fields, y0, xs, geometry)
     for alg in (abx.MuntheKaasWright(2, 2), abx.Ito(2, 2)):
         lams = pad(window_log_signatures(xs, alg, SIZES, "realised"))
-        error = errors(log_ode(fields, y0, lams, alg, geometry), reference)
-        assert abs(slope(SIZES, error) - 1) < 0.15, error
-
-
-def test_trees_alone_lose_half_an_order():
-    """On SO(3) with the frame connection the Lyndon words over trees matter."""
-    geometry, alg = abx.SO(3), abx.MuntheKaasWright(2, 2)
-    fields, y0, xs = case(geometry)
-    reference = geodesic_euler(fields, y0, xs, geometry)
-    lams = pad(window_log_signatures(xs, alg, SIZES, "realised"))
-    trees = jnp.array([float(len(key) == 1) for key in alg.primitive_basis])
-    both = jnp.concatenate([lams, lams * jnp.broadcast_to(trees, lams.shape)])
-    error = errors(log_ode(fields, y0, both, alg, geometry), reference)
-    whole, alone = error[: len(SIZES)], error[len(SIZES) :]
-    assert abs(slope(SIZES, whole) - 1) < 0.15
-    assert abs(slope(SIZES, alone) - 0.5) < 0.15
-    assert alone[-1] > 3 * whole[-1]
+        trees = jnp.array([float(len(key) == 1) for key in alg.primitive_basis])
+        both = jnp.concatenate([lams, lams * jnp.broadcast_to(trees, lams.shape)])
+        error = errors(log_ode(fields, y0, both, alg, geometry), reference)
+        whole, alone = np.split(error, 2)
+        assert abs(slope(SIZES, whole) - 1) < 0.15, whole
+        if isinstance(geometry, abx.SO) and isinstance(alg, abx.MuntheKaasWright):
+            assert abs(slope(SIZES, alone) - 0.5) < 0.15, alone
+            assert alone[-1] > 3 * whole[-1]
 
 
 def up_to_weight(lams, alg, weight):
