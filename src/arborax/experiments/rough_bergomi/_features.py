@@ -197,7 +197,7 @@ class RobustSignature(eqx.Module):
         return robust_normalisation(features, feature_weights("geometric", 2, 5))
 
     def distance(self, values: Float[Array, "paths times 1"]) -> Float[Array, ""]:
-        """As [`PathFeatures.distance`][]."""
+        """As that of `PathFeatures`."""
         return unbiased((self._raw(values) - self.mean[None]) / self.deviation[None])
 
 
