@@ -1,7 +1,8 @@
 """Signatures and log-signatures against pysiglib, signax, iisignature and roughpy.
 
     python benchmarks/bench_signatures.py [--repeats 3] [--dtypes float32] [--quick]
-        [--cells 128,256,2,3 ...] [--resume] [--again] [--limit 10]
+        [--cells 128,256,2,3 ...] [--algebras Shuffle ...] [--resume] [--again]
+        [--limit 10]
 
 Needs the extra `bench`; a rival that is not installed is left out. All libraries run
 in turn in one process, so that a busy machine slows all of them; times are process CPU
@@ -478,8 +479,8 @@ def write(rows, settings, folder: Path):
         )
     if any("page_faults" not in row for row in done):
         lines[0] += (
-            " Rows without page faults are from an earlier state of the code (before the "
-            "closed form at depth two and even numbers of steps)."
+            " Rows without page faults are from an earlier state of the code, before "
+            "the closed form at depth two and even numbers of steps."
         )
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
 
@@ -512,6 +513,7 @@ def main():
     parser.add_argument("--limit", type=float, default=10.0, help="CPU seconds")
     parser.add_argument("--quick", action="store_true", help="six cells only")
     parser.add_argument("--cells", nargs="+", help="only these, as 128,256,2,3")
+    parser.add_argument("--algebras", nargs="+", help="only these")
     parser.add_argument("--resume", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--probe", nargs=6, help=argparse.SUPPRESS)
@@ -539,6 +541,8 @@ def main():
     for dtype in options.dtypes:
         for cell in chosen:
             for algebra in ALGEBRAS:
+                if options.algebras and algebra.__name__ not in options.algebras:
+                    continue
                 here = (*cell, dtype, algebra.__name__)
                 if here in done:
                     continue

@@ -1,7 +1,7 @@
-"""Write the comparison in the README from the stored results.
+"""Write the comparison in the README, and the lost cells in the docs, from the results.
 
-`python benchmarks/summary.py` replaces the text between the two markers, and
-`make bench` ends with it, so that no figure in the README is typed by hand.
+`python benchmarks/summary.py` replaces the text between the markers, and `make bench`
+ends with it, so that no figure there is typed by hand.
 """
 
 import json
@@ -11,7 +11,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
-BEGIN, END = "<!-- comparison: begin -->", "<!-- comparison: end -->"
 
 
 def short(ratio: float) -> str:
@@ -74,11 +73,37 @@ def render() -> str:
     return "\n".join(lines)
 
 
+def lost() -> str:
+    """Cells of the signature benchmark in which a rival is faster, as Markdown."""
+    data = _load("signatures")
+    lines = [
+        "| batch, length, dim, depth | what | rival's time / ours |",
+        "|---|---|---|",
+    ]
+    groups: dict[tuple, list[str]] = {}
+    for row in data["rows"] if data else []:
+        for rival, ratio in row["ratios"].items():
+            if ratio < 1:
+                cell = ", ".join(map(str, row["cell"]))
+                what = f"`{row['algebra']}`, {row['quantity']}, {row['mode']}"
+                found = f"{rival} {ratio:.2f} ({row['dtype']})"
+                groups.setdefault((cell, what), []).append(found)
+    for (cell, what), found in groups.items():
+        lines.append(f"| {cell} | {what} | {', '.join(found)} |")
+    return "\n".join(lines)
+
+
+def replace(file: Path, name: str, text: str):
+    """Put `text` between the two markers of that name."""
+    old = file.read_text()
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    start = old.index(begin) + len(begin)
+    file.write_text(old[:start] + "\n" + text + "\n" + old[old.index(end) :])
+
+
 def main():
-    readme = ROOT / "README.md"
-    text = readme.read_text()
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    readme.write_text(text[:start] + "\n" + render() + "\n" + text[end:])
+    replace(ROOT / "README.md", "comparison", render())
+    replace(ROOT / "docs" / "benchmarks.md", "lost", lost())
 
 
 if __name__ == "__main__":
