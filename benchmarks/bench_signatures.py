@@ -477,6 +477,12 @@ def write(rows, settings, folder: Path):
             f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} | "
             f"{faults(row)} |"
         )
+    if settings["load_average"] > os.cpu_count():
+        lines[0] += (
+            f" The load average was {settings['load_average']:.0f} when the last rows "
+            "were measured: programs that wait for memory, ours above all, suffer "
+            "from such neighbours, so ratios of cells with much memory vary."
+        )
     if any("page_faults" not in row for row in done):
         lines[0] += (
             " Rows without page faults are from an earlier state of the code, before "
@@ -527,6 +533,7 @@ def main():
     settings = {
         "command": command,
         "limit": options.limit,
+        "load_average": os.getloadavg()[1],
         "largest_differences": gaps(),
         "overhead_cpu_microseconds": overheads(),
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
