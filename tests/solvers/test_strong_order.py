@@ -28,7 +28,10 @@ SIZES = (4, 8, 16, 32)
 
 def case(geometry, d=2, paths=32, steps=512, scale=0.6):
     y0 = geometry.random_point(jr.PRNGKey(1), jnp.float64)
-    if isinstance(geometry, abx.SPD):  # noncompact: keep to moderate states
+    if isinstance(geometry, abx.SPD):
+        # Noncompact: from a random point with full fields some paths grow far beyond
+        # the others and dominate the mean square; so few windows do not show the rate
+        # there. The error of the reference is smaller by far and not the reason.
         y0, scale = jnp.eye(geometry.n), scale / 2
     fields = bounded_fields(d, geometry, scale=scale)
     return fields, y0, brownian_paths(jr.PRNGKey(0), paths, steps, d)
