@@ -80,7 +80,10 @@ def test_orders(geometry):
         total, reference = 12, out[4:] if solver == FINE else reference
         gap = jnp.abs(out[:2] - reference).reshape(2, -1).max(axis=1)
         order = float(jnp.log2(gap[0] / gap[1]))
-        assert abs(order - solver.order) < 0.6 or gap[1] < 1e-9, (solver, order, gap)
+        # At order 5 twelve steps are within 1e-8, where two step sizes may flatter.
+        above = 0.6 if solver.order < 5 else 1.3
+        good = -0.6 < order - solver.order < above
+        assert good or gap[1] < 1e-9, (solver, order, gap)
         if solver.reversible:
             defect = jnp.abs(out[2:4] - y0[None]).reshape(2, -1).max(axis=1)
             rate = float(jnp.log2(defect[0] / defect[1]))
