@@ -44,6 +44,8 @@ NOTES = (
     "faster; its gradient is slower.",
     "- Compile below 10 s for (i) to (iii): met, in CPU seconds.",
     "- Flat memory of the reversible adjoint: met, see below.",
+    "- Cell iv: the rows of arborax come from an earlier run than those of its rivals, "
+    "on code with slower gradients on SO(3) and SPD(3), so its ratios are rough.",
     "",
 )
 RESULTS = pathlib.Path(__file__).parent / "results"
