@@ -243,11 +243,12 @@ def run_rows(results: list[dict[str, Any]]) -> Lines:
 
 
 def by_setting(results: list[dict[str, Any]]) -> dict[tuple[str, str], list]:
-    """Results grouped by setting and preset."""
+    """Results grouped by setting and preset, `quick` first, which has all rows."""
     groups: dict[tuple[str, str], list] = collections.defaultdict(list)
     for result in results:
         groups[result["setting"], result["preset"]].append(result)
-    return dict(groups)
+    order = sorted(groups, key=lambda pair: (pair[0], pair[1] != "quick", pair[1]))
+    return {pair: groups[pair] for pair in order}
 
 
 def column_parts(names: list[str]) -> dict[str, list[str]]:
