@@ -477,6 +477,15 @@ def write(rows, settings, folder: Path):
             f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} | "
             f"{faults(row)} |"
         )
+    seen = {key(row) for row in rows}
+    absent = sorted(
+        f"{cell} {dtype}"
+        for cell in CELLS
+        for dtype in ("float32", "float64")
+        if any((*cell, dtype, algebra.__name__) not in seen for algebra in ALGEBRAS)
+    )
+    if absent:
+        lines[0] += f" Not measured yet in some algebras: {', '.join(absent)}."
     if settings["load_average"] > os.cpu_count():
         lines[0] += (
             f" The load average was {settings['load_average']:.0f} when the last rows "
