@@ -25,7 +25,7 @@ from ._increments import letter_increments, read_path, refuse_not_finite
 from ._left_point import multiply_trees, TreeAlgebra
 from ._sparse_rows import apply_rows
 from ._stored import stored
-from ._tensor import tensor_levels
+from ._tensor import cached_levels
 from ._words import level_log
 
 
@@ -105,7 +105,7 @@ def word_levels(words: Shuffle | Ito, steps: Any, brackets: Any, values: Any):
     if words.depth > 2 and is_long(flat):  # at depth two streams are as the path
         return chained(word_chain(words), flat)
     values = None if values is None else _flat(values, 2)
-    return tensor_levels(words, flat, values)
+    return cached_levels(words, flat, values)
 
 
 def _left_point_rows(alg: TreeAlgebra, steps: Any, values: Any) -> list[Array]:

@@ -18,6 +18,7 @@ through the letter that holds, or straddles, the middle of its weight.
 import functools as ft
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
@@ -28,6 +29,7 @@ from ._sparse_rows import apply_rows
 
 
 _BLOCK = 16
+_CACHE = 2**21  # bytes of streams that a CPU keeps at hand
 
 
 class _Group(NamedTuple):
@@ -193,6 +195,50 @@ def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
 
 def _concatenate(parts):
     return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
+
+
+def cached_levels(
+    words: Shuffle | Ito,
+    letters: list[Float[Array, "batch _ steps"]],
+    values: Float[Array, "batch dim points"] | None = None,
+) -> list[Float[Array, "_ batch"]]:
+    """As `tensor_levels`, on a CPU a few paths at a time where streams are large.
+
+    Streams of the whole batch would have to be written to memory and read back, at the
+    deepest levels several times; reverse mode recomputes them for the same reason.
+    Other devices take the batch as a whole.
+    """
+    batch = letters[0].shape[0]
+    one = _bytes_of_streams(words, letters)
+    if batch * one < 4 * _CACHE or jax.default_backend() != "cpu":
+        return tensor_levels(words, letters, values)
+    # Matrix products of fewer than four paths are slow.
+    count = -(-batch // max(4, _CACHE // one))
+    size = -(-batch // count)
+
+    def cut(x: Array) -> Array:
+        x = jnp.pad(x, ((0, count * size - batch), (0, 0), (0, 0)))
+        return x.reshape(count, size, *x.shape[1:])
+
+    levels = jax.lax.map(
+        jax.checkpoint(lambda part: tensor_levels(words, *part), prevent_cse=False),
+        jax.tree_util.tree_map(cut, (letters, values)),
+    )
+    joined = [jnp.swapaxes(x, 0, 1).reshape(x.shape[1], -1) for x in levels]
+    return [x[:, :batch] for x in joined]
+
+
+def _bytes_of_streams(words: Shuffle | Ito, letters: list[Array]) -> int:
+    """The widest streams of one path, at all nodes."""
+    plan = _plan(words)
+    widest = max(
+        max(1, int(np.sum(words.weights == g.left)))
+        * letters[g.letter_weight - 1].shape[1]
+        for level in plan.levels
+        for g in level.groups
+    )
+    steps, size = letters[0].shape[-1], letters[0].dtype.itemsize
+    return len(plan.nodes) * widest * steps * size
 
 
 def tensor_levels(

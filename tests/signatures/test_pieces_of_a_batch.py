@@ -1,0 +1,37 @@
+"""A batch may be worked off a few paths at a time; nobody should notice."""
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import pytest
+
+import arborax as abx
+from arborax.signatures import _tensor
+
+
+@pytest.mark.parametrize("alg", [abx.Shuffle(2, 4), abx.Ito(2, 3)], ids=repr)
+def test_pieces_change_nothing(alg, monkeypatch):
+    """Values, first and second derivatives; the last piece of nine is not full."""
+    brackets = None if isinstance(alg, abx.Shuffle) else "realised"
+    x = jr.normal(jr.key(1), (9, 6, 2))
+    v = jr.normal(jr.key(2), x.shape)
+
+    def loss(x):
+        return jnp.sum(abx.signature(x, alg, brackets=brackets) ** 2)
+
+    @jax.jit
+    def all_of(x):
+        value = abx.signature(x, alg, brackets=brackets)
+        return value, *jax.jvp(jax.grad(loss), (x,), (v,))
+
+    def loops() -> int:
+        return str(jax.make_jaxpr(lambda x: abx.signature(x, alg, brackets))(x)).count(
+            "scan["
+        )
+
+    whole, before = all_of(x), loops()
+    monkeypatch.setattr(_tensor, "_CACHE", 1)
+    jax.clear_caches()
+    assert loops() == before + 1
+    for piecewise, expected in zip(all_of(x), whole):
+        assert jnp.allclose(piecewise, expected, rtol=1e-12, atol=1e-12)
