@@ -8,6 +8,7 @@ EXPERIMENTS = {
     "rough-bergomi": "rough_bergomi",
     "so-rotation": "so_rotation",
     "recovery": "recovery",
+    "ppg-dalia": "recovery",
     "spd": "spd",
 }
 

@@ -14,7 +14,7 @@ from ._sweep import parse_range, sweep
 
 
 Experiment = tyro.conf.Positional[
-    Literal["rough-bergomi", "so-rotation", "recovery", "spd"]
+    Literal["rough-bergomi", "so-rotation", "recovery", "ppg-dalia", "spd"]
 ]
 Folders = tuple[pathlib.Path, ...]
 FOLDERS = (pathlib.Path("runs"), pathlib.Path("results"))

@@ -48,7 +48,8 @@ def load_config(
 
     **Arguments:**
 
-    - `experiment`: `"recovery"`.
+    - `experiment`: `"recovery"`, or `"ppg-dalia"`, its setting `"paper"` by the name of
+        the data.
     - `setting`: `"arborax"`, or `"paper"` (PPG-DaLiA, sizes as published).
     - `preset`: `"smoke"`, `"quick"` or `"paper"`.
     - `changes`: fields of `Config` to set otherwise.
@@ -57,6 +58,10 @@ def load_config(
 
     A `Config`.
     """
+    if experiment == "ppg-dalia":
+        experiment, setting = "recovery", "paper"
     if experiment != "recovery":
-        raise ValueError(f"`experiment` must be 'recovery', got {experiment!r}.")
+        raise ValueError(
+            f"`experiment` must be 'recovery' or 'ppg-dalia', got {experiment!r}."
+        )
     return read_preset(Config, experiment, setting, preset, changes)

@@ -18,8 +18,8 @@ class Task:
     **Fields:**
 
     - `train`, `test`: pairs of paths `(series, times, channels)` and targets: numbers
-        of classes `(series,)`, or heart rates `(series, rates)`. Without a validation
-        part (the series of `aeon`) models are not selected: the last one is scored.
+        of classes `(series,)`, or heart rates `(series, rates)`. There is no validation
+        part, because nothing is selected: the last weights are scored.
     - `outputs`: of the model.
     - `classes`: whether targets are classes.
     """
@@ -42,7 +42,7 @@ def make_task(config: Config) -> Task:
         if config.folder is None:
             raise FileNotFoundError(f"give `--set folder=FOLDER`. {SOURCE}")
         data = read_ppg_dalia(config.folder, dtype=dtype)
-        parts = [(_timed(x, dtype), y) for x, y in (data.train, data.validation)]
+        parts = [(_timed(x, dtype), y) for x, y in (data.train, data.test)]
         return Task(parts[0], parts[1], 1, False)
     train, test = read_aeon(config.data, config.folder)
     scale = _moments(train)
@@ -85,8 +85,8 @@ def loss_of(task: Task, outputs: Any, targets: Any) -> Any:
         chosen = jnp.take_along_axis(logits, targets[:, None], axis=1)[:, 0]
         return jnp.mean(total - chosen)
     count, rates = outputs.shape[1], targets.shape[1]
-    place = jnp.linspace(0, count - 1, rates)
-    low = jnp.clip(jnp.floor(place).astype(int), 0, count - 2)
-    part = (place - low).astype(outputs.dtype)[None]
+    place = np.linspace(0, count - 1, rates)
+    low = np.clip(place.astype(int), 0, count - 2)
+    part = jnp.asarray(place - low, outputs.dtype)[None]
     values = outputs[:, low, 0] * (1 - part) + outputs[:, low + 1, 0] * part
     return jnp.mean((values - targets) ** 2)
