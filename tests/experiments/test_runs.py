@@ -41,18 +41,16 @@ from arborax.experiments.rough_bergomi._report import report
 @pytest.fixture(scope="module", autouse=True)
 def compiled_once(tmp_path_factory):
     """Runs of this file compile the same programs again and again, processes that are
-    killed included."""
+    killed included: they share one folder of programs."""
     with pytest.MonkeyPatch.context() as patch:
         place = str(tmp_path_factory.mktemp("programs"))
+        before = jax.config.jax_compilation_cache_dir
         patch.setenv("JAX_COMPILATION_CACHE_DIR", place)
-        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.2")
+        patch.setenv("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
         jax.config.update("jax_compilation_cache_dir", place)
-        usual = jax.config.jax_persistent_cache_min_compile_time_secs
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.2)
         compilation_cache.reset_cache()
         yield
-        jax.config.update("jax_compilation_cache_dir", None)
-        jax.config.update("jax_persistent_cache_min_compile_time_secs", usual)
+        jax.config.update("jax_compilation_cache_dir", before)
         compilation_cache.reset_cache()
 
 
