@@ -23,6 +23,7 @@ from jaxtyping import Array, Float
 
 from ..algebra import Ito, Shuffle
 from ._left_point import left_point_signature, TreeAlgebra
+from ._stored import stored
 from ._tensor import tensor_levels
 from ._tree_rows import tree_divide, tree_multiply
 from ._words import level_divide, level_multiply
@@ -99,12 +100,18 @@ def _joined(blocks: Any, steps: int) -> list:
     return [x.reshape(*x.shape[:2], -1)[:, :, :steps] for x in whole]
 
 
+def _signature_of(block: list, chain: Chain) -> list:
+    """Of one block, which is stored, as is its cotangent: else XLA cuts it out of the
+    whole, or places it there, one number at a time and in every loop that uses it."""
+    return chain.piece([stored(x) for x in block])
+
+
 def _value(*moves, chain: Chain) -> list:
     blocks = _blocks(moves)
-    first = chain.piece([x[0] for x in blocks])
+    first = _signature_of([x[0] for x in blocks], chain)
 
     def advance(state, block):
-        return chain.product(state, chain.piece(block)), None
+        return chain.product(state, _signature_of(block, chain)), None
 
     advance = jax.checkpoint(advance, prevent_cse=False)  # for higher derivatives
     return jax.lax.scan(advance, first, [x[1:] for x in blocks])[0]
@@ -145,7 +152,7 @@ def _cotangent(*args, chain: Chain, live: tuple[bool, ...]) -> list:
         state, cotangent = carry
 
         def piece(*some):
-            return chain.piece(_filled(live, some, block))
+            return _signature_of(_filled(live, some, block), chain)
 
         here, pull = jax.vjp(piece, *_chosen(live, block))
         before = chain.divide(state, here)

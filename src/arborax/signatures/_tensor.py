@@ -5,11 +5,15 @@ Level `n` of the signature is an integral over the position of one chosen letter
     S_n = int Pre_p(t) (x) dX_t (x) Suf_q(t),   p + q + 1 = n,
 
 where `Pre` is the signature up to time `t` and `Suf` the signature after it. Along a
-linear segment the integrand is a polynomial of degree below `n`, so Gauss-Legendre
-quadrature with `ceil(N/2)` nodes per segment is exact, and the level is one batched
-matrix product over time. Only streams of about half the depth are ever formed, so
-time and memory are `O(L sqrt(size))` apart from that product, and no loop runs over
-time. The streams themselves follow from collocation at the same nodes, again exactly.
+linear segment both are polynomials of degree `p` and `q`. Held as coefficients of
+Legendre polynomials, which are orthogonal, they make the level a sum of
+`min(p, q) + 1` batched matrix products over time. Only streams of about half the depth
+are ever formed, so time and memory are `O(L sqrt(size))` apart from those products,
+and no loop runs over time.
+
+The streams follow level by level: the next one is an integral of the one before times
+the letter. The integral of a Legendre polynomial is a difference of its two
+neighbours, and over a whole segment only the coefficient of degree zero counts.
 
 Letters have weight one or two (the brackets of the Itô alphabet); a word is reached
 through the letter that holds, or straddles, the middle of its weight.
@@ -26,6 +30,7 @@ from jaxtyping import Array, Float
 from ..algebra import Ito, Shuffle, SparseMap
 from ._outer import outer
 from ._sparse_rows import apply_rows
+from ._stored import stored
 
 
 _BLOCK = 16
@@ -46,9 +51,6 @@ class _Level(NamedTuple):
 
 
 class _Plan(NamedTuple):
-    nodes: np.ndarray
-    weights: np.ndarray
-    collocation: np.ndarray  # integrals of the Lagrange polynomials up to each node
     prefix: int
     suffix: int
     levels: tuple[_Level, ...]
@@ -67,14 +69,6 @@ def _split(n: int, depth: int) -> int:
 @ft.cache
 def _plan(words: Shuffle | Ito) -> _Plan:
     depth = words.depth
-    count = (depth + 1) // 2
-    nodes, weights = np.polynomial.legendre.leggauss(count)
-    nodes, weights = (nodes + 1) / 2, weights / 2
-    powers = np.arange(count)
-    vandermonde = nodes[:, None] ** powers
-    integrals = nodes[:, None] ** (powers + 1) / (powers + 1)
-    collocation = integrals @ np.linalg.inv(vandermonde)
-
     letters = {w: np.flatnonzero(words.letter_weights == w).tolist() for w in (1, 2)}
     prefixes: list[list[tuple]] = [[()]]
     suffixes: list[list[tuple]] = [[()]]
@@ -122,7 +116,7 @@ def _plan(words: Shuffle | Ito) -> _Plan:
         levels.append(_Level(tuple(groups), None if in_order else permute))
     prefix = max(g.left for level in levels for g in level.groups)
     suffix = max(g.right for level in levels for g in level.groups)
-    return _Plan(nodes, weights, collocation, prefix, suffix, tuple(levels))
+    return _Plan(prefix, suffix, tuple(levels))
 
 
 def running_sums(
@@ -150,51 +144,54 @@ def running_sums(
     return sums.reshape(batch, words, blocks * block)[:, :, :steps]
 
 
-def _mix(factors, arrays: list):
-    """A linear combination, written out."""
-    total = float(factors[0]) * arrays[0]
-    for factor, x in zip(factors[1:], arrays[1:]):
-        total = total + float(factor) * x
-    return total
+def _integral(slope: list, start: Array) -> list:
+    """Coefficients of `start` plus the integral from the beginning of the segment.
 
-
-def _streams(plan: _Plan, letters: list, values: Any, depth: int, suffix: bool):
-    """Signatures before (or after) every node of every segment, by weight.
-
-    **Returns:** for each weight a list over nodes of arrays `(batch, words, steps)`;
-    entry 0 is `None`. Nodes are never stacked: products and sums then run along
-    contiguous time, and no derivative has to be padded.
+    On `[0, 1]` the integral of the Legendre polynomial `P_k` is
+    `(P_{k+1} - P_{k-1}) / (4 k + 2)`, that of `P_0` is `(P_0 + P_1) / 2`.
     """
-    nodes = 1 - plan.nodes if suffix else plan.nodes
-    # Gauss nodes are symmetric: integrals from a node to the end of the segment are
-    # the collocation weights of the reversed segment.
-    table = plan.collocation[::-1, ::-1] if suffix else plan.collocation
-    streams: list = [None]
+    out = [start + 0.5 * slope[0]]
+    for k, x in enumerate(slope):
+        out.append(x / (4 * k + 2))
+        if k > 0:
+            out[k - 1] = out[k - 1] - x / (4 * k + 2)
+    return out
+
+
+def _streams(letters: list, values: Any, depth: int, suffix: bool) -> list[list]:
+    """Signatures before (or after) the points of every segment, by weight.
+
+    **Returns:** for each weight from one the coefficients of Legendre polynomials along
+    the segment (for suffixes: along the reversed segment), arrays
+    `(batch, words, steps)`; entry 0 is empty. They are never stacked: products and sums
+    then run along contiguous time, and no derivative has to be padded.
+    """
+    streams: list[list] = [[]]
     for m in range(1, depth + 1):
-        parts = []  # for each letter weight a list over nodes
+        parts = []  # for each letter weight a list over degrees
         for w, step in enumerate(letters, start=1):
             if w > m:
                 continue
-            if w == m:  # a single letter: linear along the segment
-                rise = step
-                local = [float(node) * step for node in nodes]
-            else:
-                inner = streams[m - w]
-                slope = [outer(step, x) if suffix else outer(x, step) for x in inner]
-                local = [_mix(row, slope) for row in table]
-                rise = _mix(plan.weights, slope)
+            inner = streams[m - w]
+            slope = [outer(step, x) if suffix else outer(x, step) for x in inner]
+            slope = slope or [step]  # a single letter
             if m == 1 and values is not None:  # the path itself
                 ends = values[..., 1:] if suffix else values[..., :-1]
                 sums = values[..., -1:] - ends if suffix else ends - values[..., :1]
             else:
-                sums = running_sums(rise, reverse=suffix)
-            parts.append([sums + x for x in local])
-        streams.append([_concatenate(node) for node in zip(*parts)])
+                sums = running_sums(slope[0], reverse=suffix)
+            parts.append(_integral(slope, sums))
+        streams.append(_side_by_side(parts))
     return streams
 
 
-def _concatenate(parts):
-    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
+def _side_by_side(parts: list[list]) -> list:
+    """Words of all parts, for each degree; a letter of weight two has lower ones."""
+    if len(parts) == 1:
+        return parts[0]
+    top = max(map(len, parts))
+    filled = [x + [jnp.zeros_like(x[0])] * (top - len(x)) for x in parts]
+    return [jnp.concatenate(degree, axis=1) for degree in zip(*filled)]
 
 
 def cached_levels(
@@ -210,7 +207,7 @@ def cached_levels(
     """
     batch = letters[0].shape[0]
     one = _bytes_of_streams(words, letters)
-    if batch * one < 4 * _CACHE or jax.default_backend() != "cpu":
+    if batch * one < 3 * _CACHE or jax.default_backend() != "cpu":
         return tensor_levels(words, letters, values)
     # Matrix products of fewer than four paths are slow.
     count = -(-batch // max(4, _CACHE // one))
@@ -220,8 +217,13 @@ def cached_levels(
         x = jnp.pad(x, ((0, count * size - batch), (0, 0), (0, 0)))
         return x.reshape(count, size, *x.shape[1:])
 
+    def levels_of(part) -> list:
+        # Else XLA computes the cotangent of the part, a sum of many terms, while it
+        # places it in that of the whole, one number at a time.
+        return tensor_levels(words, *jax.tree_util.tree_map(stored, part))
+
     levels = jax.lax.map(
-        jax.checkpoint(lambda part: tensor_levels(words, *part), prevent_cse=False),
+        jax.checkpoint(levels_of, prevent_cse=False),
         jax.tree_util.tree_map(cut, (letters, values)),
     )
     joined = [jnp.swapaxes(x, 0, 1).reshape(x.shape[1], -1) for x in levels]
@@ -229,16 +231,17 @@ def cached_levels(
 
 
 def _bytes_of_streams(words: Shuffle | Ito, letters: list[Array]) -> int:
-    """The widest streams of one path, at all nodes."""
+    """All coefficients of the streams of one path and of prefixes times letters."""
     plan = _plan(words)
-    widest = max(
-        max(1, int(np.sum(words.weights == g.left)))
-        * letters[g.letter_weight - 1].shape[1]
-        for level in plan.levels
-        for g in level.groups
+    count = [1, *(int(np.sum(words.weights == m)) for m in range(1, words.depth + 1))]
+    leads = {(g.left, g.letter_weight) for v in plan.levels for g in v.groups}
+    rows = sum(
+        (m + 1) * count[m]
+        for top in (plan.prefix, plan.suffix)
+        for m in range(1, top + 1)
     )
-    steps, size = letters[0].shape[-1], letters[0].dtype.itemsize
-    return len(plan.nodes) * widest * steps * size
+    rows += sum((m + 1) * count[m] * letters[w - 1].shape[1] for m, w in leads)
+    return rows * letters[0].shape[-1] * letters[0].dtype.itemsize
 
 
 def tensor_levels(
@@ -261,17 +264,15 @@ def tensor_levels(
     One array `(words of weight n, batch)` for each weight `n = 1..depth`.
     """
     plan = _plan(words)
-    prefix = _streams(plan, letters, values, plan.prefix, suffix=False)
-    suffix = _streams(plan, letters, values, plan.suffix, suffix=True)
+    prefix = _streams(letters, values, plan.prefix, suffix=False)
+    suffix = _streams(letters, values, plan.suffix, suffix=True)
     batch = letters[0].shape[0]
 
     @ft.cache
     def lead(left: int, letter_weight: int) -> list:
-        """Prefix x letter, a list over nodes."""
+        """Prefix x letter, a list over degrees."""
         step = letters[letter_weight - 1]
-        if left == 0:
-            return [step for _ in plan.weights]
-        return [outer(x, step) for x in prefix[left]]
+        return [outer(x, step) for x in prefix[left]] or [step]
 
     def total(letter_weight: int):
         if values is not None and letter_weight == 1:
@@ -285,17 +286,24 @@ def tensor_levels(
             if left == right == 0:
                 parts.append(total(letter_weight))
                 continue
-            if right == 0:
-                heads = prefix[left]
-                trails = [letters[letter_weight - 1] for _ in plan.weights]
+            if right == 0:  # only the mean along the segment counts
+                heads, trails = prefix[left][:1], [letters[letter_weight - 1]]
             else:
                 heads, trails = lead(left, letter_weight), suffix[right]
-            products = [
-                jnp.einsum("bit,bjt->bij", head, trail)
-                for head, trail in zip(heads, trails)
-            ]
-            product = _mix(plan.weights, products)
-            parts.append(product.reshape(batch, -1))
-        flat = _concatenate(parts)
+            parts.append(_over_segments(heads, trails).reshape(batch, -1))
+        flat = parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis=1)
         out.append(flat.T if level.order is None else apply_rows(level.order, flat.T))
     return out
+
+
+def _over_segments(heads: list, trails: list) -> Float[Array, "batch i j"]:
+    """Integral of a product over all segments, trails along the reversed segment.
+
+    `P_k` has the square integral `1 / (2 k + 1)` and is odd about the middle for odd
+    `k`. Degrees of which the other factor has none do not count.
+    """
+    total = None
+    for k, (head, trail) in enumerate(zip(heads, trails)):
+        product = jnp.einsum("bit,bjt->bij", head, trail)
+        total = product if total is None else total + (-1) ** k / (2 * k + 1) * product
+    return total
