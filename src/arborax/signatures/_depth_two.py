@@ -13,10 +13,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from ..algebra import Ito, Shuffle
+from ._pieces import in_pieces
 from ._stored import stored
 
 
 _FEW = 3  # channels: for these, products of shifted copies beat small matrix products
+_CACHE = 2**19  # bytes of paths that a CPU keeps at hand with what is made of them
 _SHORT = 4096  # times: up to here, since a table of their size goes into the program
 
 Batch = Float[Array, "batch times dim"]
@@ -39,9 +41,11 @@ def _steps(values: Batch) -> Batch:
     return jnp.pad(values[:, 1:] - values[:, :-1], ((0, 0), (0, 1), (0, 0)))
 
 
-def _mixed(x: Batch, y: Batch) -> Float[Array, "batch dim dim"]:
-    """The same product from a transposed copy, which is faster in double precision."""
-    return jnp.einsum("bit,btj->bij", stored(jnp.swapaxes(x, 1, 2)), y)
+def _mixed(values: Batch) -> Float[Array, "batch dim dim"]:
+    """The path times its steps from a transposed copy of the path, which is faster in
+    double precision."""
+    path = stored(jnp.swapaxes(values - values[:, :1], 1, 2))
+    return jnp.einsum("bit,btj->bij", path, _steps(values))
 
 
 def _wedge(x: Array, y: Array) -> Array:
@@ -80,6 +84,7 @@ def _area_of_few(values: Batch) -> Float[Array, "batch dim dim"]:
 def _area(values: Batch) -> Float[Array, "batch dim dim"]:
     """`A^ij`, antisymmetric."""
     batch, times, dim = values.shape
+    one = times * dim * values.dtype.itemsize
     if dim == 1:
         return jnp.zeros((batch, 1, 1), values.dtype)
     if dim <= _FEW and times <= _SHORT:
@@ -88,8 +93,10 @@ def _area(values: Batch) -> Float[Array, "batch dim dim"]:
         last = jnp.swapaxes(values, 1, 2)
         step = jnp.pad(last[..., 1:] - last[..., :-1], ((0, 0), (0, 0), (0, 1)))
         product = jnp.einsum("bit,bjt->bij", last - last[..., :1], step)
+    elif batch * one <= 4 * _CACHE or jax.default_backend() != "cpu":
+        product = _mixed(values)
     else:
-        product = _mixed(values - values[:, :1], _steps(values))
+        product = in_pieces(_mixed, (values,), max(4, _CACHE // one), axis=0)
     return 0.5 * (product - jnp.swapaxes(product, 1, 2))
 
 

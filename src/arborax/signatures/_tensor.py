@@ -29,8 +29,8 @@ from jaxtyping import Array, Float
 
 from ..algebra import Ito, Shuffle, SparseMap
 from ._outer import outer
+from ._pieces import in_pieces
 from ._sparse_rows import apply_rows
-from ._stored import stored
 
 
 _BLOCK = 16
@@ -209,25 +209,9 @@ def cached_levels(
     one = _bytes_of_streams(words, letters)
     if batch * one < 3 * _CACHE or jax.default_backend() != "cpu":
         return tensor_levels(words, letters, values)
-    # Matrix products of fewer than four paths are slow.
-    count = -(-batch // max(4, _CACHE // one))
-    size = -(-batch // count)
-
-    def cut(x: Array) -> Array:
-        x = jnp.pad(x, ((0, count * size - batch), (0, 0), (0, 0)))
-        return x.reshape(count, size, *x.shape[1:])
-
-    def levels_of(part) -> list:
-        # Else XLA computes the cotangent of the part, a sum of many terms, while it
-        # places it in that of the whole, one number at a time.
-        return tensor_levels(words, *jax.tree_util.tree_map(stored, part))
-
-    levels = jax.lax.map(
-        jax.checkpoint(levels_of, prevent_cse=False),
-        jax.tree_util.tree_map(cut, (letters, values)),
-    )
-    joined = [jnp.swapaxes(x, 0, 1).reshape(x.shape[1], -1) for x in levels]
-    return [x[:, :batch] for x in joined]
+    size = max(4, _CACHE // one)  # matrix products of fewer than four paths are slow
+    function = ft.partial(tensor_levels, words)
+    return in_pieces(function, (letters, values), size, axis=1)
 
 
 def _bytes_of_streams(words: Shuffle | Ito, letters: list[Array]) -> int:
