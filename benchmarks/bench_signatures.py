@@ -375,6 +375,7 @@ def one_row(alg, path, log, gradient, options, borrowed: dict, obstacle: str | N
         "compile_cpu_seconds": seconds,
         "temporary_bytes": memory,
         "page_faults": page_faults(call),
+        "load_average": os.getloadavg()[0],
     }
 
 
@@ -418,9 +419,9 @@ Where we lose (a ratio below one), and why, from profiles of the cells:
 
 - Tensor signatures of depth three and more, forward. The rival (not profiled) makes one
   pass over a path in C++. Ours is a few matrix products over time, whose operands
-  (prefixes and suffixes of half the depth, at each quadrature node) are written to
-  memory and read again: several times the caches, see the column of memory. What that
-  buys are the gradients, and all derivatives.
+  (prefixes and suffixes of half the depth, as polynomials along each segment) are
+  written and read again, a few paths at a time. What that buys are the gradients, and
+  all derivatives.
 - Small arrays. {call:.0f} us of each call are JAX's own; the check for values that are
   not finite makes it {checked:.0f} us, since a program that may raise is started from
   Python and not from C++ (`EQX_ON_ERROR=nan` or `off` saves that). No rival checks.
@@ -453,29 +454,35 @@ def write(rows, settings, folder: Path):
         "for each number of channels. "
         "`refused (Crashes)`: signax at depth 6 ends jaxlib 0.10.2 with a segmentation "
         "fault. Memory is what the compiled program needs beside its arguments and "
-        "results. "
+        "results. Load is the load average of the machine when the row was measured: "
+        "programs that wait for memory, ours above all, suffer from neighbours, so "
+        "ratios vary. Rows without it are from an earlier state of the code, before "
+        "streams were polynomials along each segment. "
         f"{settings['machine']}, `{settings['command']}`.",
         "",
         *([losses, "", f"{len(lost)} ratios below one:", ""] if lost else []),
         *[f"- {line}" for line in lost],
         "",
         "| batch, length, dim, depth | algebra | quantity | arborax ms | pysiglib | "
-        "signax | iisignature | roughpy | compile CPU s | memory MB | page faults |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "signax | iisignature | roughpy | compile CPU s | memory MB | page faults | "
+        "load |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         cell = ", ".join(map(str, row["cell"]))
         if "refused" in row:
             what = f"{row['dtype']}: refused, {row['refused']}"
-            lines.append(f"| {cell} | {row['algebra']} | {what} |" + " |" * 8)
+            lines.append(f"| {cell} | {row['algebra']} | {what} |" + " |" * 9)
             continue
         ratios = [shown(row, name) for name in RIVALS]
         what = f"{row['quantity']}, {row['mode']}, {row['dtype']}"
         lines.append(
             f"| {cell} | {row['algebra']} | {what} | "
             f"{1e3 * row['cpu_seconds']['arborax']:.2f} | {' | '.join(ratios)} | "
-            f"{compile_time(row)} | {row['temporary_bytes'] / 1e6:.1f} | "
-            f"{faults(row)} |"
+            f"{given(row, 'compile_cpu_seconds', '.1f')} | "
+            f"{row['temporary_bytes'] / 1e6:.1f} | "
+            f"{given(row, 'page_faults', '.0f')} | "
+            f"{given(row, 'load_average', '.0f')} |"
         )
     seen = {key(row) for row in rows}
     absent = sorted(
@@ -486,17 +493,6 @@ def write(rows, settings, folder: Path):
     )
     if absent:
         lines[0] += f" Not measured yet in some algebras: {', '.join(absent)}."
-    if settings["load_average"] > os.cpu_count():
-        lines[0] += (
-            f" The load average was {settings['load_average']:.0f} when the last rows "
-            "were measured: programs that wait for memory, ours above all, suffer "
-            "from such neighbours, so ratios of cells with much memory vary."
-        )
-    if any("page_faults" not in row for row in done):
-        lines[0] += (
-            " Rows without page faults are from an earlier state of the code, before "
-            "the closed form at depth two and even numbers of steps."
-        )
     (folder / "signatures.md").write_text("\n".join(lines) + "\n")
 
 
@@ -506,14 +502,8 @@ def shown(row: dict, name: str) -> str:
     return str(row["cpu_seconds"].get(name, "–"))
 
 
-def compile_time(row: dict) -> str:
-    seconds = row.get("compile_cpu_seconds")
-    return "–" if seconds is None else f"{seconds:.1f}"
-
-
-def faults(row: dict) -> str:
-    count = row.get("page_faults")
-    return "–" if count is None else f"{count:.0f}"
+def given(row: dict, name: str, form: str) -> str:
+    return format(row[name], form) if name in row else "–"
 
 
 def stored_rows(folder: Path) -> list[dict]:
@@ -542,7 +532,6 @@ def main():
     settings = {
         "command": command,
         "limit": options.limit,
-        "load_average": os.getloadavg()[1],
         "largest_differences": gaps(),
         "overhead_cpu_microseconds": overheads(),
         "machine": f"{os.cpu_count()} CPU cores, Python {platform.python_version()}, "
@@ -589,7 +578,7 @@ def _line(row: dict) -> str:
     return (
         f"{row['cell']} {row['dtype']} {row['algebra']} {row['quantity']} "
         f"{row['mode']} {1e3 * row['cpu_seconds']['arborax']:.2f} ms, {ratios}, "
-        f"compile {compile_time(row)} s"
+        f"compile {given(row, 'compile_cpu_seconds', '.1f')} s"
     )
 
 

@@ -98,7 +98,7 @@ def test_gradient_with_respect_to_brackets_is_not_zero(alg):
     tree = (0, ((0, ()),))
     key = ((0, 0),) if isinstance(alg, abx.Ito) else (tree,)
     place = alg.index[key]
-    gradient = jax.grad(lambda a: abx.signature(xs, alg, a)[place])(supplied)
+    gradient = jax.jit(jax.grad(lambda a: abx.signature(xs, alg, a)[place]))(supplied)
     expected = np.zeros((5, 2, 2))
     expected[:, 0, 0] = -0.5
     np.testing.assert_allclose(gradient, expected, 1e-12, 1e-12)

@@ -286,8 +286,8 @@ def _over_segments(heads: list, trails: list) -> Float[Array, "batch i j"]:
     `P_k` has the square integral `1 / (2 k + 1)` and is odd about the middle for odd
     `k`. Degrees of which the other factor has none do not count.
     """
-    total = None
-    for k, (head, trail) in enumerate(zip(heads, trails)):
-        product = jnp.einsum("bit,bjt->bij", head, trail)
-        total = product if total is None else total + (-1) ** k / (2 * k + 1) * product
+    products = [jnp.einsum("bit,bjt->bij", *pair) for pair in zip(heads, trails)]
+    total = products[0]
+    for k, product in enumerate(products[1:], start=1):
+        total = total + (-1) ** k / (2 * k + 1) * product
     return total
