@@ -37,6 +37,16 @@ def bounded_fields(d, geometry, seed=0, scale=0.6):
     return fields
 
 
+def fields_bounded_in_the_metric(d, geometry, seed=0, scale=0.6):
+    """On SPD(n): fields whose derivatives are bounded in the affine-invariant metric.
+
+    The fields above are bounded, but not their derivatives: along a frame field of unit
+    length the matrix itself moves by as much as its size, without bound.
+    """
+    fields = bounded_fields(d, geometry, seed, scale)
+    return lambda y: fields(y / (1 + jnp.trace(y)))
+
+
 def brownian_paths(key, paths, steps, d):
     """Sample paths `(paths, steps + 1, d)` on a fine uniform grid of [0, 1]."""
     dx = jr.normal(key, (paths, steps, d), jnp.float64) / np.sqrt(steps)
@@ -146,11 +156,15 @@ def log_ode(fields, y0, lams, alg, geometry, *, solver=None, substeps=2):
     return jax.jit(jax.vmap(jax.vmap(one)))(lams)
 
 
-def errors(states, reference):
-    """Root mean square over paths of the largest ambient difference, for each size."""
-    gap = jnp.abs(states - reference[None])
-    gap = gap.reshape(*gap.shape[:2], -1).max(axis=-1)
-    return np.asarray(jnp.sqrt(jnp.mean(gap**2, axis=1)))
+def distances(states, reference, geometry):
+    """Riemannian distances from the reference, `(sizes, paths)`."""
+    row = jax.vmap(geometry.distance)
+    return np.asarray(jax.jit(jax.vmap(row, in_axes=(0, None)))(states, reference))
+
+
+def errors(states, reference, geometry):
+    """Root mean square over paths of the distance, for each size."""
+    return np.sqrt(np.mean(distances(states, reference, geometry) ** 2, axis=1))
 
 
 def slope(sizes, errors):

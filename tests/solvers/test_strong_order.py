@@ -12,7 +12,9 @@ from arborax.algebra import primitive_conversion
 from .harness import (
     bounded_fields,
     brownian_paths,
+    distances,
     errors,
+    fields_bounded_in_the_metric,
     flow_reference,
     geodesic_euler,
     log_ode,
@@ -28,13 +30,11 @@ SIZES = (4, 8, 16, 32)
 
 def case(geometry, d=2, paths=32, steps=512, scale=0.6):
     y0 = geometry.random_point(jr.PRNGKey(1), jnp.float64)
+    make = bounded_fields
     if isinstance(geometry, abx.SPD):
-        # From a random point with full fields the slope is lower at these numbers of
-        # windows; the reference is not the reason, its error is smaller by far. The
-        # cause is not settled; a guess is that a few paths, which on this noncompact
-        # space grow far beyond the others, dominate the mean square.
-        y0, scale = jnp.eye(geometry.n), scale / 2
-    fields = bounded_fields(d, geometry, scale=scale)
+        # Else the mean square has heavy tails; see `test_ito_on_spd_path_by_path`.
+        make = fields_bounded_in_the_metric
+    fields = make(d, geometry, scale=scale)
     return fields, y0, brownian_paths(jr.PRNGKey(0), paths, steps, d)
 
 
@@ -52,12 +52,34 @@ def test_ito_depth_two(geometry):
         lams = pad(window_log_signatures(xs, alg, SIZES, "realised"))
         trees = jnp.array([float(len(key) == 1) for key in alg.primitive_basis])
         both = jnp.concatenate([lams, lams * jnp.broadcast_to(trees, lams.shape)])
-        error = errors(log_ode(fields, y0, both, alg, geometry), reference)
+        error = errors(log_ode(fields, y0, both, alg, geometry), reference, geometry)
         whole, alone = np.split(error, 2)
         assert abs(slope(SIZES, whole) - 1) < 0.15, whole
         if isinstance(geometry, abx.SO) and isinstance(alg, abx.MuntheKaasWright):
             assert abs(slope(SIZES, alone) - 0.5) < 0.15, alone
             assert alone[-1] > 3 * whole[-1]
+
+
+def test_ito_on_spd_path_by_path():
+    """Order 1 on SPD(3) with fields that are smooth functions of the matrix entries.
+
+    Their derivatives grow with the matrix, without bound, and order 1 in mean square is
+    a theorem for bounded derivatives only. The few paths along which the matrix grows
+    most, for which these windows are still long, then dominate the mean square: the
+    slope is theirs, and differs from one sample to the next. Path by path the order is
+    1 whatever the growth, so the test takes the median over paths.
+    """
+    geometry, alg, sizes = abx.SPD(3), abx.Ito(2, 2), (8, 16, 32, 64)
+    _, y0, xs = case(geometry, paths=128)
+    fields = bounded_fields(2, geometry)
+    reference = geodesic_euler(fields, y0, xs, geometry)
+    lams = pad(window_log_signatures(xs, alg, sizes, "realised"))
+    gaps = distances(log_ode(fields, y0, lams, alg, geometry), reference, geometry)
+    error = np.median(gaps, axis=1)
+    assert abs(slope(sizes, error) - 1) < 0.15, error
+    # Six of the 128 paths make up most of the mean square.
+    squares = np.sort(gaps**2, axis=1)
+    assert np.all(squares[:, -6:].sum(axis=1) > squares[:, :-6].sum(axis=1))
 
 
 def up_to_weight(lams, alg, weight):
@@ -111,7 +133,7 @@ def test_ito_depth_three(geometry):
     ends = log_ode(
         fields, y0, jnp.concatenate(cases), alg, geometry, solver=solver, substeps=1
     )
-    three, corrected, four = np.split(errors(ends, reference), len(cases))
+    three, corrected, four = np.split(errors(ends, reference, geometry), len(cases))
     assert 1 < slope(SIZES, three) < 1.6, three
     assert abs(slope(SIZES, corrected) - 1.5) < 0.2, corrected
     assert abs(slope(SIZES, four) - 2) < 0.3, four
@@ -134,7 +156,7 @@ def test_stratonovich_brownian(geometry, depth, order):
     alg = abx.Shuffle(2, depth)
     reference = flow_reference(fields, y0, xs, geometry)
     lams = pad(window_log_signatures(xs, alg, SIZES))
-    error = errors(log_ode(fields, y0, lams, alg, geometry), reference)
+    error = errors(log_ode(fields, y0, lams, alg, geometry), reference, geometry)
     assert abs(slope(SIZES, error) - order) < 0.3, error
 
 
@@ -149,7 +171,7 @@ def test_stratonovich_fractional():
     for depth, floor in ((2, 0.2), (3, 0.6)):
         alg = abx.Shuffle(2, depth)
         lams = pad(window_log_signatures(xs, alg, SIZES))
-        error = errors(log_ode(fields, y0, lams, alg, geometry), reference)
+        error = errors(log_ode(fields, y0, lams, alg, geometry), reference, geometry)
         assert slope(SIZES, error) > floor, error
 
 
@@ -170,5 +192,5 @@ def test_euclidean_ito_trees(depth, order):
     lams = pad(window_log_signatures(xs, alg, SIZES, brackets))
     if depth == 3:
         lams = with_mean_of_weight_four(lams, alg)
-    error = errors(log_ode(fields, y0, lams, alg, geometry), reference)
+    error = errors(log_ode(fields, y0, lams, alg, geometry), reference, geometry)
     assert abs(slope(SIZES, error) - order) < 0.2, error
