@@ -84,6 +84,29 @@ def _step(field: WindowField, solver: AbstractSolver, substeps: int, y, lam, t0,
     return coarse, fine
 
 
+def _shares(control: DyadicControl) -> np.ndarray:
+    """What share of the tolerance each finest interval may use."""
+    finest = np.asarray(control.levels[-1])
+    increments = finest[:, control.alg.primitive_weights == 1]
+    squares = np.sum(increments**2, axis=1)
+    even = np.full(len(squares), 1 / len(squares))
+    total = squares.sum()
+    return (even + squares / total) / 2 if total > 0 else even
+
+
+def _pieces(shares: np.ndarray, start: int, width: int) -> list[tuple[int, int]]:
+    """The halves of a window, as starts and widths; a half with most of its share is
+    halved again."""
+    if width == 1:
+        return [(start, 1)]
+    half, out = width // 2, []
+    most = 2 / 3 * shares[start : start + width].sum()
+    for first in (start, start + half):
+        whole = shares[first : first + half].sum() <= most
+        out += [(first, half)] if whole else _pieces(shares, first, half)
+    return out
+
+
 def _distance(x: PyTree[Array], y: PyTree[Array]) -> float:
     gaps = jtu.tree_map(
         lambda a, b: np.max(np.abs(np.asarray(a) - np.asarray(b))), x, y
@@ -114,10 +137,15 @@ def solve_adaptive(
     that of the algebra. Truncating a log-signature is free, so the difference of the
     states at depths $m$ and $m + 1$ is an embedded estimate of what depth $m$ leaves
     out; the difference between `substeps` and twice as many estimates the error in
-    time. If their sum is below (tolerance) x (share of the time span), the state of the
-    higher depth is kept, else the depth is raised, and at the last depth the window is
-    halved. So local errors add up to about the tolerance, with no account of how the
-    equation amplifies them.
+    time. In long windows two depths may agree by chance, so the window is also compared
+    with its halves (and with theirs, where one of them holds nearly all movement). If
+    the estimate is below (tolerance) x (share of the window), the state of the higher
+    depth is kept, else the depth is raised, and at the last depth the window is halved.
+
+    Shares add up to one, so that local errors add up to about the tolerance, with no
+    account of how the equation amplifies them. The share of a window is the mean of
+    two: of the time span, and of the sum of squared increments of the driver over the
+    finest intervals, so that a short stretch which moves much may err much.
 
     The loop runs on the host, so it cannot be jitted or differentiated: it is
     for inference and for preparing data, for instance to choose the knots of a training
@@ -163,6 +191,7 @@ def solve_adaptive(
     grid = np.asarray(control.knots, dtype)
     finest = len(levels) - 1
     cells = 2**finest
+    shares = _shares(control)
 
     y, start, level = y0, 0, 0
     ts, ys, depths, errors = [grid[0]], [y0], [], []
@@ -174,14 +203,24 @@ def solve_adaptive(
         width = cells >> level
         lam = levels[level][start // width]
         t0, t1 = grid[start], grid[start + width]
-        allowed = (atol + rtol * _size(y)) * width / cells
+        allowed = (atol + rtol * _size(y)) * shares[start : start + width].sum()
         before, m, fine, error = None, 0, y, math.inf
+
+        def in_pieces(field, z=y, pieces=_pieces(shares, start, width)):
+            for first, length in pieces:
+                lam = levels[finest - length.bit_length() + 1][first // length]
+                t0, t1 = grid[first], grid[first + length]
+                _, z = _step(field, solver, substeps, z, lam, t0, t1)
+            return z
+
         for m, field in enumerate(lifted, start=1):
             coarse, fine = _step(field, solver, substeps, y, lam, t0, t1)
             missing = 0.0 if before is None else _distance(before, fine)
             error = missing + _distance(coarse, fine)
             if (before is not None or depth == 1) and error <= allowed:
-                break
+                error = max(error, _distance(fine, in_pieces(field)))
+                if error <= allowed:
+                    break
             before = fine
         good = error <= allowed
         if not good and level < finest:
