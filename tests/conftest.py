@@ -15,8 +15,8 @@ _flags = [
 if importlib.metadata.version("jaxlib").startswith("0.10."):
     # Most of the time goes into compiling small programs that run once, so they are
     # compiled with little optimisation and by the emitters that work fastest. XLA
-    # aborts on names it does not know, hence only where the names were tried; other
-    # versions, and the nightly run with them, take the compiler as users have it.
+    # aborts on names it does not know, hence only where the names were tried. The
+    # nightly run sets flags of its own and takes the compiler as users have it.
     _flags += [
         "--xla_backend_optimization_level=0",
         "--xla_cpu_use_fusion_emitters=false",
