@@ -14,15 +14,18 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
+from ._stored import stored
+
 
 _WRITTEN_OUT = 64
+_MANY = 8  # terms: XLA joins sums of sums to one loop, too long for vector instructions
 
 
 def _sum_of_products(pairs: list) -> Array:
     total = pairs[0][0] * pairs[0][1]
     for x, y in pairs[1:]:
         total = total + x * y
-    return total
+    return stored(total) if len(pairs) >= _MANY else total
 
 
 def _evaluate(x: Array, y: Array, *, kind: str) -> Array:
