@@ -32,6 +32,7 @@ from ._grading import Grading, tree_grading
 
 _SHORT = 16  # length of sums that are written out
 _WRITTEN_OUT = 8  # directions for which the fields' derivative is
+_SWEPT = 3  # directions for which nested derivatives are
 
 
 @ft.cache
@@ -114,14 +115,15 @@ class FrameCalculus:
                 )(index, w)
             )
         v, derivative = jax.linearize(self.fields, y)
-        dots = jax.vmap(lambda u: derivative(self.geometry.frame(y, u)))(w)
-        out = sum_rows(dots[index, index])
+        dots = _along(derivative, [self.geometry.frame(y, u) for u in w])
+        out = ft.reduce(jnp.add, [dot[i] for i, dot in enumerate(dots)])
         return out if self.parallel else out + self.connect_rows(y, w, v)
 
-    def second_order(self, x, y) -> tuple[Float[Array, " dim"], Float[Array, "_ dim"]]:
+    def second_order(self, x, y) -> tuple[Float[Array, " dim"], Array, Array]:
         """Coefficients of weights one and two, with one evaluation of the fields.
 
-        **Returns:** the field, and the values of the driving fields.
+        **Returns:** the field; the values of the driving fields; and the directions
+        along which they are differentiated, both `(channels, dim)`.
         """
         d = self.driving.number
         frame = lambda u: self.geometry.frame(y, u)  # noqa: E731
@@ -139,7 +141,7 @@ class FrameCalculus:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
             pairs = small_product(w.T, v)
             out = out + self.geometry.christoffel_sum(y, pairs)
-        return small_product(x[0][None], v)[0] + out, v
+        return small_product(x[0][None], v)[0] + out, v, w
 
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
@@ -375,7 +377,11 @@ def contract(
 
     def sweep(tails, directions):
         one = lambda tail, u: derive(lambda z: recurse(tail, z), y, u)  # noqa: E731
-        return sum_rows(jax.vmap(one)(tails, directions))
+        count = directions.shape[0]
+        if count > _SWEPT:
+            return sum_rows(jax.vmap(one)(tails, directions))
+        rows = [one([tail[k] for tail in tails], directions[k]) for k in range(count)]
+        return ft.reduce(_add, rows)
 
     if by_frame < by_letters:
         tails = [

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float
 
+from ..geometry._settle import settle
 from ._calculus import FrameCalculus, small_product, sum_rows
 
 
@@ -35,7 +36,7 @@ def forest_tensors(
             # Contract the leading axis; the new frame axis goes last.
             rest = x.shape[1:]
             x = small_product(x.reshape(x.shape[0], -1).T, values[k - 1])
-            x = x.reshape(*rest, -1)
+            x = settle(x).reshape(*rest, -1)
         tensors[order] = tensors[order] + x if order in tensors else x
     return tensors
 

@@ -21,11 +21,11 @@ from ..algebra import (
     SparseMap,
 )
 from ..geometry import AbstractGeometry, Euclidean
-from ._calculus import AmbientCalculus, FrameCalculus
+from ._calculus import AmbientCalculus, FrameCalculus, small_product
 from ._fields import as_driving_fields, check_fields, DrivingFields
 from ._grading import tree_grading
 from ._magma import magma_maps
-from ._torsion import forest_part
+from ._torsion import forest_part, torsion_part
 from ._words import alphabet, word_maps
 
 
@@ -111,7 +111,10 @@ class WindowField(eqx.Module):
         if not forests or (depth == 2 and torsion_free):
             return frame.contract(trees, y, grading)
         if depth == 2 and not self.fields.has_channel:
-            out, v = frame.second_order(trees, y)
+            out, v, w = frame.second_order(trees, y)
+            if isinstance(self.alg, Shuffle | Ito):
+                # Trees and pairs have the same coefficients up to a symmetric part.
+                return out + torsion_part(frame, y, small_product(w.T, v))
             values = (v,)
         else:
             values = frame.trees(y, depth - 1)
