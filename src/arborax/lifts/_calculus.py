@@ -32,7 +32,7 @@ from ._grading import Grading, tree_grading
 
 _SHORT = 16  # length of sums that are written out
 _WRITTEN_OUT = 8  # directions for which the fields' derivative is
-_SWEPT = 3  # directions for which nested derivatives are
+_SWEPT = 2  # directions for which nested derivatives are
 
 
 @ft.cache
