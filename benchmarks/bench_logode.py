@@ -39,7 +39,8 @@ NOTES = (
     "met on SO(3) and missed by more elsewhere. Matrix products alone make it four: "
     "the forward pass, its recomputation in reverse, and two products for each of "
     "them; what is done entry by entry in between comes on top. Storing "
-    "instead of recomputing takes longer (`arborax direct` in cell i; CF-EES schemes recompute their stages under both names).",
+    "instead of recomputing takes longer (`arborax direct` in cell i; CF-EES "
+    "schemes recompute their stages under both names).",
     "- 3x the naive lift at d = 7: met. At d = 2 there are few primitives, and the "
     "compiler finds what they share: there the naive value is as fast, at depth 3 "
     "faster; its gradient is slower.",
