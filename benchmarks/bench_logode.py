@@ -376,7 +376,7 @@ def write(results):
         "# Log-ODE benchmark",
         "",
         f"float32, {results['machine']}. Trace and compile are CPU seconds; ratios are "
-        "of CPU times of one run.",
+        "of CPU times.",
         "",
         "| cell | geometry | algebra | method | what | trace s | compile s | run ms | "
         "CPU ms | temp MB |",
