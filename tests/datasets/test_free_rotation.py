@@ -95,6 +95,11 @@ def test_observations():
     clean = observe(windows)
     np.testing.assert_allclose(clean.rotations, windows[:, :12], atol=1e-12)
     assert clean.mask.all() and clean.truth is windows
+    np.testing.assert_array_equal(clean.times[0], np.arange(21))
+    steps = np.linspace(0.02, 0.1, len(windows))
+    timed = observe(windows, step=steps)
+    np.testing.assert_allclose(timed.times[:, 20], 20 * steps)
+    np.testing.assert_array_equal(timed.ts, timed.times[:, :12])
     noisy = observe(windows, noise=0.03, drop=0.3, seed=1)
     assert (noisy.mask.sum(axis=1) == 8).all()
     relative = np.swapaxes(windows[:, :12], -1, -2) @ noisy.rotations
@@ -135,6 +140,7 @@ def test_quaternions_against_scipy(rng):
         lambda: observe(np.zeros((2, 21, 3, 3)), 1),
         lambda: observe(np.zeros((2, 21, 3, 3)), drop=1.0),
         lambda: observe(np.zeros((2, 21, 3, 3)), noise=-0.1),
+        lambda: observe(np.zeros((2, 21, 3, 3)), step=0.0),
     ],
 )
 def test_bad_input(call):

@@ -23,12 +23,16 @@ from arborax.experiments.so_rotation import (
 from arborax.experiments.so_rotation._data import (
     error_scale,
     make_task,
+    shared,
     test_sets as sets,
 )
 from arborax.experiments.so_rotation._models import EXTRAPOLATORS, parameter_count
 from arborax.experiments.so_rotation._run import relative_error
 from arborax.experiments.so_rotation._scores import errors
 from arborax.experiments.so_rotation._table import cross_rows, label_of, noisy_rows
+
+
+KEY = jax.random.PRNGKey(0)
 
 
 @pytest.fixture(scope="module")
@@ -146,33 +150,36 @@ def test_every_model_runs_with_its_front():
         times,
         jnp.ones(12, bool),
     )
-    key = jax.random.PRNGKey(0)
     for name in set(MODELS) - {"xlstm", "bnrde-4", "gru"}:  # as others, or run above
-        model = make_model(dataclasses.replace(config, model=name), key)
+        model = make_model(dataclasses.replace(config, model=name), KEY)
         out = eqx.filter_eval_shape(model, *seen)
         assert out.shape == (21, 3, 3) and out.dtype == jnp.float32, name
         assert parameter_count(model) > 50
     # The published text has 8 points to forecast, its code 9.
     other = dataclasses.replace(config, model="bnrde", inertia=True, bodies=False)
-    out = eqx.filter_eval_shape(make_model(other, key), *seen[:2], times[:20], seen[3])
+    out = eqx.filter_eval_shape(make_model(other, KEY), *seen[:2], times[:20], seen[3])
     assert out.shape == (20, 3, 3)
     fronts = [name for name in EXTRAPOLATORS if name not in ("sg1", "sg2", "sg3")]
     for front, name in zip(fronts, it.cycle(("gru", "sg-ncde", "mixture"))):
         other = dataclasses.replace(config, model=name, extrapolator=front)
-        out = eqx.filter_eval_shape(make_model(other, key), *seen)
+        out = eqx.filter_eval_shape(make_model(other, KEY), *seen)
         assert out.shape == (21, 3, 3)
 
 
 def test_data_and_objective():
     config = load_config(preset="smoke", train_noise=0.0, train_drop=0.0)
     task = make_task(config)
-    assert len(task.train) == 2 and task.validation.mask.all()
+    assert [kind.step for kind in task.kinds] == [0.1, 0.1, 0.025]
+    assert sum(kind.share for kind in task.kinds) == pytest.approx(1)
+    assert task.validation.mask.all()
     first = task.batch(config, jax.random.PRNGKey(1), 3)
     again = task.batch(config, jax.random.PRNGKey(1), 3)
     other = task.batch(config, jax.random.PRNGKey(1), 4)
     np.testing.assert_array_equal(first[1], again[1])
     assert np.abs(first[1] - other[1]).max() > 0.1
     assert first[1].dtype == np.float32 and first[1].shape == (8, 12, 3, 3)
+    # Times are in seconds: one of eight windows has 40 samples a second.
+    np.testing.assert_allclose(first[3][:, 20], [2.0] * 7 + [0.5])
     # A perfect forecast costs nothing, holding about what the scale says or more.
     *_, truth, scale = first
     assert float(relative_error(truth, truth, scale, 12)) == 0
@@ -181,6 +188,24 @@ def test_data_and_objective():
     assert float(relative_error(held, truth, scale, 12)) > 0.5
     steady = np.stack([np.eye(3, dtype=np.float32)] * 21)[None]
     np.testing.assert_allclose(error_scale(steady, 12), 0, atol=1e-3)
+
+
+def test_the_published_setting_has_no_seconds():
+    """Free rotation alone, and times that count samples."""
+    config = load_config(preset="smoke", setting="paper")
+    task = make_task(config)
+    (kind,) = task.kinds
+    assert kind.share == 1
+    ts, _, _, times, *_ = task.batch(config, jax.random.PRNGKey(1), 3)
+    np.testing.assert_array_equal(times, np.tile(np.arange(21), (8, 1)))
+    np.testing.assert_array_equal(ts, times[:, :12])
+    assert not make_model(dataclasses.replace(config, model="gru"), KEY).seconds
+
+
+def test_shares_of_a_batch():
+    assert shared(128, [0.5, 0.25, 0.25]) == [64, 32, 32]
+    assert shared(8, [0.65, 0.175, 0.175]) == [5, 2, 1]
+    assert shared(512, [1.0]) == [512]
 
 
 def test_errors():
@@ -213,6 +238,6 @@ def test_motions_and_bad_configurations(tmp_path):
     with pytest.raises(ValueError, match="observed"):
         load_config(observed=21)
     with pytest.raises(ValueError, match="extrapolator"):
-        make_model(load_config(extrapolator="x"), jax.random.PRNGKey(0))
+        make_model(load_config(extrapolator="x"), KEY)
     with pytest.raises(ValueError, match="model"):
-        make_model(load_config(model="x"), jax.random.PRNGKey(0))
+        make_model(load_config(model="x"), KEY)

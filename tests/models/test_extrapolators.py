@@ -134,6 +134,30 @@ def test_missing_samples_and_rotations_of_space(name):
     np.testing.assert_allclose(again, turn @ np.asarray(out), atol=1e-7)
 
 
+@pytest.mark.parametrize("name", ["mlp", "bnrde", "forecaster", "sg-ncde"])
+def test_the_unit_of_time_matters_with_seconds_only(name):
+    """The same samples at 10 and at 40 a second."""
+    make = {
+        "mlp": lambda **o: M.MLPExtrapolator(key=KEY, **o),
+        "bnrde": lambda **o: M.RotationBNRDE(width=6, depth=1, key=KEY, **o),
+        "forecaster": lambda **o: M.RotationForecaster(
+            M.Linear(), M.GRU(4, abx.SO(3), hidden=4, width=4, key=KEY), **o
+        ),
+        "sg-ncde": lambda **o: M.SavitzkyGolayNCDE(
+            hidden=4, width=4, depth=1, key=KEY, **o
+        ),
+    }[name]
+    ts, rotations, mask = (a[0] for a in _seen(_windows(1), noise=0.02, drop=0.3))
+    for seconds in (False, True):
+        model = make(seconds=seconds)
+        slow, fast = (
+            _call(model, step * ts, rotations, step * TIMES, mask)
+            for step in (0.1, 0.025)
+        )
+        change = rotation_error(np.asarray(slow), np.asarray(fast)).max()
+        assert change > 1e-4 if seconds else change < 1e-5
+
+
 def test_before_training_the_equation_is_the_mixture():
     """Its fields are zero then, and small fields change it by little but change it."""
     model = M.RotationBNRDE(width=6, depth=1, key=KEY)

@@ -66,15 +66,18 @@ class Observed:
 
     **Fields:**
 
-    - `ts`: times of the observations in samples, `(windows, observed)`.
+    - `ts`: times of the observations, `(windows, observed)`.
     - `rotations`: what was seen then, `(windows, observed, 3, 3)`.
     - `mask`: which of them are there, `(windows, observed)`.
-    - `truth`: the clean windows, `(windows, points, 3, 3)`, at times 0, 1, 2, ..
+    - `times`: times of all points in the same unit, `(windows, points)`; the first is
+        zero.
+    - `truth`: the clean windows, `(windows, points, 3, 3)`.
     """
 
     ts: Float[np.ndarray, "windows observed"]
     rotations: Float[np.ndarray, "windows observed 3 3"]
     mask: Bool[np.ndarray, "windows observed"]
+    times: Float[np.ndarray, "windows points"]
     truth: Float[np.ndarray, "windows points 3 3"]
 
 
@@ -84,6 +87,7 @@ def observe(
     *,
     noise: float | Float[np.ndarray, " windows"] = 0.0,
     drop: float = 0.0,
+    step: float | Float[np.ndarray, " windows"] = 1.0,
     seed: int = 0,
 ) -> Observed:
     """Observations of the first samples of each window; targets stay clean.
@@ -96,6 +100,8 @@ def observe(
         body frame, one for all or one for each window.
     - `drop`: this part of the observations, rounded, is taken away at random. At least
         two stay.
+    - `step`: seconds between samples, one for all or one for each window; default 1:
+        times count samples.
     - `seed`: of NumPy's generator.
     """
     count, points = windows.shape[:2]
@@ -107,11 +113,14 @@ def observe(
     size = np.broadcast_to(np.asarray(noise, np.float64), (count,))
     if (size < 0).any():
         raise ValueError(f"`noise` must not be negative, got {noise}.")
+    dtype = windows.dtype
+    unit = np.broadcast_to(np.asarray(step, dtype), (count,))
+    if (unit <= 0).any():
+        raise ValueError(f"`step` must be positive, got {step}.")
     vectors = size[:, None, None] * rng.standard_normal((count, observed, 3))
     shake = quaternions.to_matrix(quaternions.from_vector(vectors))
     gone = min(int(round(drop * observed)), observed - 2)
     ranks = np.argsort(np.argsort(rng.random((count, observed)), axis=1), axis=1)
-    dtype = windows.dtype
-    ts = np.broadcast_to(np.arange(observed, dtype=dtype), (count, observed))
+    times = unit[:, None] * np.arange(points, dtype=dtype)
     seen = windows[:, :observed] @ shake.astype(dtype)
-    return Observed(ts, seen, ranks >= gone, windows)
+    return Observed(times[:, :observed], seen, ranks >= gone, times, windows)

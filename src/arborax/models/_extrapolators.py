@@ -23,7 +23,9 @@ class AbstractExtrapolator(eqx.Module):
 
     `extrapolator(ts, rotations, times, mask)`: see `__call__`. All of them commute with
     a rotation of space (`Hermite(relative=False)` excepted), take irregular times and
-    leave missing samples unseen. Batch with `jax.vmap`.
+    leave missing samples unseen. The unit of time does not matter to them, but to
+    learned ones with `seconds=True`: these may learn how fast things happen. Batch with
+    `jax.vmap`.
     """
 
     @abc.abstractmethod
@@ -175,12 +177,14 @@ class MLPExtrapolator(AbstractExtrapolator):
     Observations are put on `observed` equal steps by geodesics, in the chart
     $\log(R_c^\top R)$ about the last of them; the encoder makes a context of them, the
     decoder a rotation vector of time and context, shifted so that the path is
-    continuous. The observed part is geodesic.
+    continuous. The observed part is geodesic. With `seconds` the encoder is also told
+    the mean step of the observations.
     """
 
     encoder: MLP
     decoder: MLP
     observed: int = eqx.field(static=True)
+    seconds: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -190,6 +194,7 @@ class MLPExtrapolator(AbstractExtrapolator):
         width: int = 32,
         depth: int = 2,
         activation: Callable = jax.nn.relu,
+        seconds: bool = False,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
@@ -198,14 +203,16 @@ class MLPExtrapolator(AbstractExtrapolator):
         - `observed`: number of equal steps the observations are put on.
         - `context`: size of the context.
         - `width`, `depth`, `activation`: of both perceptrons.
+        - `seconds`: times are in seconds, and that matters.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
         first, second = jr.split(key)
         options = dict(activation=activation, dtype=dtype)
-        self.encoder = MLP(3 * observed, context, width, depth, **options, key=first)
+        size = 3 * observed + seconds
+        self.encoder = MLP(size, context, width, depth, **options, key=first)
         self.decoder = MLP(1 + context, 3, width, depth, **options, key=second)
-        self.observed = observed
+        self.observed, self.seconds = observed, seconds
 
     def __call__(self, ts, rotations, times, mask=None):
         pieces = Pieces(ts, rotations, mask)
@@ -213,7 +220,10 @@ class MLPExtrapolator(AbstractExtrapolator):
         grid = jnp.linspace(ts[0], ts[-1], self.observed)
         even = jax.vmap(lambda t: pieces.geodesic(t, hold=True))(grid)
         vectors = jax.vmap(lambda r: SO(3).log(last, r))(even)
-        context = self.encoder(vectors.reshape(-1))
+        entries = vectors.reshape(-1)
+        if self.seconds:
+            entries = jnp.append(entries, log_step(ts, entries.dtype))
+        context = self.encoder(entries)
 
         def decode(t):
             place = ((t - ts[0]) / (ts[-1] - ts[0])).astype(context.dtype)
@@ -226,6 +236,13 @@ class MLPExtrapolator(AbstractExtrapolator):
             return jnp.where(t <= end, pieces.geodesic(t, hold=True), later)
 
         return jax.vmap(at)(times)
+
+
+def log_step(ts: Float[Array, " samples"], dtype: Any) -> Float[Array, ""]:
+    """The logarithm of the mean step in units of 0.1 s: what a model is told of the
+    rate."""
+    step = (ts[-1] - ts[0]) / (ts.shape[0] - 1)
+    return jnp.log(10 * step).astype(dtype)
 
 
 class Pieces(eqx.Module):

@@ -14,7 +14,7 @@ from ..geometry import AbstractGeometry, Euclidean, Product, SO
 from ..lifts import lift
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, CFEES25, run_steps
-from ._extrapolators import AbstractExtrapolator
+from ._extrapolators import AbstractExtrapolator, log_step
 from ._mlp import MLP
 from ._rotation_bank import as_bank, Bank, Bundle, Developed
 from ._rotation_fields import COEFFICIENTS, Correction, Torque
@@ -38,13 +38,14 @@ class RotationMixture(AbstractExtrapolator):
     \sum_p g_p(t, c)\, x^p_t$, with gains that are positive, of sum one, and begin at
     the softmax of the logits. A perceptron of time and context $c$ corrects them; the
     context is what [`arborax.models.rotation_statistics`][] and the bank say of the
-    observations. A rotation of space turns the output with it; so does one of the body
-    if the bank has no bodies.
+    observations, and with `seconds` the logarithm of the mean step. A rotation of space
+    turns the output with it; so does one of the body if the bank has no bodies.
     """
 
     bank: Bank
     mlp: MLP
     trust: Float[Array, ""]
+    seconds: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -52,6 +53,7 @@ class RotationMixture(AbstractExtrapolator):
         *,
         width: int = 32,
         depth: int = 2,
+        seconds: bool = False,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
@@ -60,10 +62,11 @@ class RotationMixture(AbstractExtrapolator):
         - `drivers`: a bank, or extrapolators whose paths are taken; default
             `MotionBank()`.
         - `width`, `depth`: of the perceptron.
+        - `seconds`: times are in seconds, and that matters.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        self.bank = as_bank(drivers)
+        self.bank, self.seconds = as_bank(drivers), seconds
         dtype = jnp.result_type(float) if dtype is None else dtype
         size = self.context_size + 1
         options = dict(activation=jax.nn.silu, dtype=dtype)
@@ -73,7 +76,7 @@ class RotationMixture(AbstractExtrapolator):
     @property
     def context_size(self) -> int:
         """Length of the context."""
-        return STATISTICS + self.bank.num_features
+        return STATISTICS + self.bank.num_features + self.seconds
 
     def mean(
         self, ts, rotations, times, mask=None
@@ -82,6 +85,8 @@ class RotationMixture(AbstractExtrapolator):
         bundle = self.bank(ts, rotations, times, mask)
         statistics = rotation_statistics(ts, rotations, mask)
         context = jnp.concatenate([statistics, bundle.features])
+        if self.seconds:
+            context = jnp.append(context, log_step(ts, context.dtype))
         logits = self.trust * bundle.logits
 
         def gains(t):
@@ -196,12 +201,14 @@ class RotationBNRDE(AbstractExtrapolator):
         substeps: int = 1,
         interpolation: str | None = None,
         inertia: bool = False,
+        seconds: bool = False,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
         """**Arguments:**
 
-        - `drivers`, `width`, `depth`, `dtype`: as [`arborax.models.RotationMixture`][].
+        - `drivers`, `width`, `depth`, `seconds`, `dtype`: as
+            [`arborax.models.RotationMixture`][].
         - `inertia`: whether the fields have a torque about the axes of the body
             ([`arborax.models.Torque`][]), from which they can learn Euler's equations.
         - `window`: samples for each step of the solver.
@@ -211,7 +218,7 @@ class RotationBNRDE(AbstractExtrapolator):
         """
         first, second = jr.split(key)
         options = dict(width=width, depth=depth, dtype=dtype)
-        self.mixture = RotationMixture(drivers, **options, key=first)
+        self.mixture = RotationMixture(drivers, seconds=seconds, **options, key=first)
         self.solver = CFEES25() if solver is None else solver
         self.solver.check(STATE)
         self.interpolation = check_window_options(ALGEBRA, STATE, window, interpolation)

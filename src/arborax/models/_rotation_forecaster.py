@@ -20,14 +20,16 @@ class RotationForecaster(AbstractExtrapolator):
 
     The `front` continues the observations to all times; with `relative` everything is
     turned so that the middle observation is the identity, which makes any model commute
-    with rotations of space. The driver is time (from 0 to 1) and the rotation vector,
-    `driver="chart"`, or the nine entries, `"matrix"`.
+    with rotations of space. The driver is time and the rotation vector,
+    `driver="chart"`, or the nine entries, `"matrix"`. Time runs from 0 to 1, or with
+    `seconds` as it is, zero at the last sample: its first value then tells the rate.
     """
 
     front: AbstractExtrapolator
     model: AbstractModel
     driver: str = eqx.field(static=True)
     relative: bool = eqx.field(static=True)
+    seconds: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -36,12 +38,13 @@ class RotationForecaster(AbstractExtrapolator):
         *,
         driver: Literal["chart", "matrix"] = "chart",
         relative: bool = True,
+        seconds: bool = False,
     ):
         """**Arguments:**
 
         - `front`: continues the observations.
         - `model`: with 4 channels (`"chart"`) or 10 (`"matrix"`) and outputs in SO(3).
-        - `driver`, `relative`: see above.
+        - `driver`, `relative`, `seconds`: see above.
         """
         channels = {"chart": 4, "matrix": 10}
         if driver not in channels:
@@ -52,7 +55,7 @@ class RotationForecaster(AbstractExtrapolator):
                 f"but the model was built for {model.channels}."
             )
         self.front, self.model = front, model
-        self.driver, self.relative = driver, relative
+        self.driver, self.relative, self.seconds = driver, relative, seconds
 
     def __call__(self, ts, rotations, times, mask=None):
         centre = _centre(ts, rotations, mask, self.relative)
@@ -62,7 +65,7 @@ class RotationForecaster(AbstractExtrapolator):
             values = jax.vmap(lambda r: SO(3).log(eye, r))(path)
         else:
             values = path.reshape(-1, 9)
-        clock = _clock(times, times).astype(values.dtype)
+        clock = _clock(times, ts, times, self.seconds).astype(values.dtype)
         xs = jnp.concatenate([clock[:, None], values], axis=1)
         out = self.model(SampledPath(times, xs, check=False))
         return jnp.matmul(centre[None], out)
@@ -76,12 +79,14 @@ class SavitzkyGolayNCDE(AbstractExtrapolator):
     front: SavitzkyGolay
     core: Core
     relative: bool = eqx.field(static=True)
+    seconds: bool = eqx.field(static=True)
 
     def __init__(
         self,
         front: SavitzkyGolay | None = None,
         *,
         relative: bool = True,
+        seconds: bool = False,
         hidden: int = 16,
         width: int = 32,
         depth: int = 3,
@@ -90,21 +95,21 @@ class SavitzkyGolayNCDE(AbstractExtrapolator):
         """**Arguments:**
 
         - `front`: default order 3, equal weights.
-        - `relative`: as [`arborax.models.RotationForecaster`][].
+        - `relative`, `seconds`: as [`arborax.models.RotationForecaster`][].
         - `hidden`, `width`, `depth` and further arguments: as
             [`arborax.models.NCDE`][].
         """
         self.front = SavitzkyGolay(3) if front is None else front
         options = dict(hidden=hidden, width=width, depth=depth)
         self.core = Core(10, SO(3), **options, **kwargs)
-        self.relative = relative
+        self.relative, self.seconds = relative, seconds
 
     def __call__(self, ts, rotations, times, mask=None):
         centre = _centre(ts, rotations, mask, self.relative)
         turned = jnp.matmul(centre.T[None], rotations)
         # The fit runs in the clock of the driver.
-        fit = self.front.fit(_clock(ts, times), turned, mask)
-        clock = _clock(times, times)
+        seen, clock = (_clock(t, ts, times, self.seconds) for t in (ts, times))
+        fit = self.front.fit(seen, turned, mask)
 
         def velocity(s, piece):
             t, dt = piece
@@ -117,8 +122,9 @@ class SavitzkyGolayNCDE(AbstractExtrapolator):
         return jnp.matmul(centre[None], solve_pieces(self.core, x0, pieces, velocity))
 
 
-def _clock(ts: Array, times: Array) -> Float[Array, " samples"]:
-    return (ts - times[0]) / (times[-1] - times[0])
+def _clock(t: Array, ts: Array, times: Array, seconds: bool) -> Float[Array, " _"]:
+    """The time channel at `t`: see `RotationForecaster`."""
+    return t - ts[-1] if seconds else (t - times[0]) / (times[-1] - times[0])
 
 
 def _centre(ts, rotations, mask, relative: bool) -> Float[Array, "3 3"]:

@@ -23,7 +23,8 @@ def rotation_statistics(
     Logarithms of the sizes of the orthogonal polynomial coefficients of orders 1 to 3,
     of the residual, of the last two increments and of second differences; ratios of
     these; cosines between the vectors; the correlation of neighbouring residuals; the
-    age of the last observation and the part that is missing. Times in samples.
+    age of the last observation and the part that is missing. Times count mean steps of
+    `ts`, so that the unit of time does not matter.
     """
     chart = RotationChart(ts, rotations, mask)
     there = chart.mask
@@ -40,7 +41,8 @@ def rotation_statistics(
     pieces = Pieces(ts, rotations, mask)
     samples = rotations.shape[0]
     steps = jax.vmap(SO(3).log)(pieces.rotations[:-1], pieces.rotations[1:])
-    gaps = jnp.diff(pieces.ts)
+    unit = (ts[-1] - ts[0]) / (samples - 1)
+    gaps = jnp.diff(pieces.ts) / unit
     speeds = steps / gaps.astype(steps.dtype)[:, None]
     bends = jnp.diff(speeds, axis=0)
     real = (jnp.arange(samples - 2) < pieces.count - 2).astype(steps.dtype)

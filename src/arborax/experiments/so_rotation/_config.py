@@ -15,6 +15,11 @@ class Config:
     - `trajectories`, `data_seed`, `kinematics`: of free rotation.
     - `driven`: part of training windows that come from
         [`arborax.datasets.DrivenRotation`][] instead of free rotation.
+    - `train_rates`, `correlation`: samples a second at which driven rotation is
+        simulated, in equal shares, and the range of its correlation times (s). Free
+        rotation has 10 samples a second.
+    - `seconds`: whether models are told times in seconds, and so the rate; otherwise
+        times count samples.
     - `split`: `"trajectory"`, or `"time"` as published.
     - `points`, `observed`, `stride`: of windows.
     - `train_noise`, `train_drop`: largest observation noise (rad), and the part of
@@ -47,7 +52,10 @@ class Config:
     trajectories: int = 2000
     data_seed: int = 42
     kinematics: Literal["body", "mixed"] = "body"
-    driven: float = 0.5
+    driven: float = 0.35
+    train_rates: tuple[float, ...] = (10.0, 40.0)
+    correlation: tuple[float, float] = (0.1, 0.5)
+    seconds: bool = True
     split: Literal["trajectory", "time"] = "trajectory"
     points: int = 21
     observed: int = 12

@@ -1,6 +1,7 @@
 """Windows to train on and to be scored on."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import jax.random as jr
@@ -27,18 +28,38 @@ from ._config import Config
 Windows = Float[np.ndarray, "_ points 3 3"]
 
 
+FREE_STEP = 0.1  # seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class Kind:
+    """One kind of motion to train on.
+
+    **Fields:**
+
+    - `share`: part of the training windows that are of this kind.
+    - `step`: seconds between samples, or 1 if times count samples.
+    - `train`, `validation`: clean windows.
+    """
+
+    share: float
+    step: float
+    train: Windows
+    validation: Windows
+
+
 @dataclasses.dataclass(frozen=True)
 class Task:
     """What a run needs of the data.
 
     **Fields:**
 
-    - `train`: windows of free and of driven rotation.
-    - `scales`: for each of them, the scale of its error, `(windows,)`.
+    - `kinds`: free rotation, then driven rotation at each rate.
+    - `scales`: for each of them, the scales of errors, `(windows,)`.
     - `validation`, `validation_scales`: as observed, and scales.
     """
 
-    train: tuple[Windows, ...]
+    kinds: tuple[Kind, ...]
     scales: tuple[Float[np.ndarray, " _"], ...]
     validation: Observed
     validation_scales: Float[np.ndarray, " _"]
@@ -47,43 +68,70 @@ class Task:
         """A training batch; a function of key and step alone."""
         entropy = [int(k) for k in np.asarray(jr.key_data(key)).ravel()]
         rng = np.random.default_rng([*entropy, step])
-        driven = int(round(config.driven * config.batch))
         parts, scales = [], []
-        for windows, scale, count in zip(
-            self.train, self.scales, (config.batch - driven, driven)
-        ):
-            rows = rng.integers(len(windows), size=count)
-            parts.append(windows[rows])
+        counts = shared(config.batch, [kind.share for kind in self.kinds])
+        for kind, scale, count in zip(self.kinds, self.scales, counts):
+            rows = rng.integers(len(kind.train), size=count)
+            parts.append(kind.train[rows])
             scales.append(scale[rows])
+        steps = np.repeat([kind.step for kind in self.kinds], counts)
         windows, scale = np.concatenate(parts), np.concatenate(scales)
-        return as_arrays(*corrupt(windows, scale, config, rng))
+        return as_arrays(*corrupt(windows, scale, steps, config, rng))
 
 
 def make_task(config: Config) -> Task:
     """Simulates the training and validation windows."""
+    kinds = make_kinds(config)
+    scales = tuple(error_scale(kind.train, config.observed) for kind in kinds)
+    counts = shared(512, [kind.share for kind in kinds])
+    parts = [thinned(kind.validation, n) for kind, n in zip(kinds, counts)]
+    held = np.concatenate(parts)
+    steps = np.repeat([kind.step for kind in kinds], [len(part) for part in parts])
+    rng = np.random.default_rng(config.data_seed + 2)
+    order = rng.permutation(len(held))
+    held, steps = held[order], steps[order]
+    scale = error_scale(held, config.observed)
+    return Task(kinds, scales, *corrupt(held, scale, steps, config, rng))
+
+
+def make_kinds(config: Config) -> tuple[Kind, ...]:
+    """Free rotation, and driven rotation at each rate, if there is any."""
     free = split_rotations(
         free_rotations(config), config.points, config.stride, config.split
     )
-    times = 4 * config.points
-    count = max(4, config.trajectories)
-    driven = DrivenRotation(times=times).sample(count, config.data_seed + 1)
-    parts = split_rotations(driven.rotations, config.points, config.stride)
-    train = tuple(p[0].astype(np.float32) for p in (free, parts))
-    scales = tuple(error_scale(windows, config.observed) for windows in train)
-    held = np.concatenate(
-        [thinned(p[1].astype(np.float32), 256) for p in (free, parts)]
-        if config.driven > 0
-        else [thinned(free[1].astype(np.float32), 512)]
-    )
-    rng = np.random.default_rng(config.data_seed + 2)
-    held = held[rng.permutation(len(held))]
-    seen, scale = corrupt(held, error_scale(held, config.observed), config, rng)
-    return Task(train, scales, seen, scale)
+    kinds = [_kind(1 - config.driven, FREE_STEP, free, config)]
+    rates = config.train_rates if config.driven > 0 else ()
+    for number, rate in enumerate(rates):
+        law = DrivenRotation(
+            step=1 / rate, times=4 * config.points, correlation=config.correlation
+        )
+        count = max(4, config.trajectories)
+        # Another seed for each rate: the same velocities would be of no use.
+        driven = law.sample(count, config.data_seed + 1 + 1000 * number)
+        parts = split_rotations(driven.rotations, config.points, config.stride)
+        kinds.append(_kind(config.driven / len(rates), 1 / rate, parts, config))
+    return tuple(kinds)
+
+
+def _kind(share: float, step: float, parts: tuple, config: Config) -> Kind:
+    train, validation, _ = (p.astype(np.float32) for p in parts)
+    return Kind(share, unit(step, config), train, validation)
+
+
+def unit(step: float, config: Config) -> float:
+    """The time between samples as models are told it."""
+    return step if config.seconds else 1.0
+
+
+def shared(total: int, shares: Sequence[float]) -> list[int]:
+    """Whole numbers of this sum in these shares."""
+    ends = np.round(total * np.cumsum([0.0, *shares])).astype(int)
+    return [int(n) for n in np.diff(ends)]
 
 
 def free_rotations(config: Config) -> np.ndarray:
     """Simulated free rotation, 10 s at 10 Hz."""
-    law = FreeRotation(times=102, kinematics=config.kinematics)
+    law = FreeRotation(step=FREE_STEP, times=102, kinematics=config.kinematics)
     return law.sample(config.trajectories, config.data_seed).rotations
 
 
@@ -103,7 +151,11 @@ def error_scale(windows: Windows, observed: int) -> Float[np.ndarray, " _"]:
 
 
 def corrupt(
-    windows: Windows, scale: np.ndarray, config: Config, rng: np.random.Generator
+    windows: Windows,
+    scale: np.ndarray,
+    steps: np.ndarray,
+    config: Config,
+    rng: np.random.Generator,
 ) -> tuple[Observed, np.ndarray]:
     """Observations with noise of a random level, half of the windows with gaps, and
     scales that know of the noise."""
@@ -115,6 +167,7 @@ def corrupt(
         config.observed,
         noise=level,
         drop=config.train_drop,
+        step=steps,
         seed=int(rng.integers(1 << 31)),
     )
     mask = seen.mask | ~gaps[:, None]
@@ -125,7 +178,7 @@ def corrupt(
 
 def as_arrays(seen: Observed, scale: np.ndarray) -> tuple:
     """What the objective takes."""
-    return seen.ts, seen.rotations, seen.mask, seen.truth, scale
+    return seen.ts, seen.rotations, seen.mask, seen.times, seen.truth, scale
 
 
 def thinned(windows: Windows, most: int, seed: int = 0) -> Windows:
@@ -146,40 +199,41 @@ def test_sets(config: Config) -> dict[str, Observed]:
         free_rotations(config), config.points, config.stride, config.split
     )[2]
     windows = thinned(windows.astype(np.float32), config.test_windows)
+    step = unit(FREE_STEP, config)
     sets = {}
     for level in config.noise:
         for drop in sorted({0.0, config.drop}):
             name = f"free, noise {level:g}" + (", gaps" if drop else "")
             sets[name] = observe(
-                windows, config.observed, noise=level, drop=drop, seed=7
+                windows, config.observed, noise=level, drop=drop, step=step, seed=7
             )
-    for name, windows in real_windows(config).items():
+    for name, (windows, step) in real_windows(config).items():
+        step = unit(step, config)
         for level in config.real_noise:
             sets[f"{name}, noise {level:g}"] = observe(
-                windows, config.observed, noise=level, seed=7
+                windows, config.observed, noise=level, step=step, seed=7
             )
     return sets
 
 
-def real_windows(config: Config) -> dict[str, Windows]:
-    """Windows of recordings, by name and rate."""
-    found: dict[str, Windows] = {}
+def real_windows(config: Config) -> dict[str, tuple[Windows, float]]:
+    """Windows of recordings and seconds between samples, by name and rate."""
+    found: dict[str, tuple[Windows, float]] = {}
     if config.folder is not None:
         for recording in read_recordings(config.folder):
             for rate in config.rates:
                 pieces = resample(recording, rate, config.gap)
-                found[f"{recording.name}, {rate:g} Hz"] = recorded_windows(
-                    pieces, config.points
-                )
+                windows = recorded_windows(pieces, config.points)
+                found[f"{recording.name}, {rate:g} Hz"] = windows, 1 / rate
     if config.motions is not None:
         series = read_aeon("BasicMotions", config.motions)[1]
         turns = integrate_gyroscope(series.values[..., 3:], 0.1)
         for number, label in enumerate(series.classes):
             chosen = turns[series.labels == number]
-            name = f"BasicMotions {label}, 10 Hz"
-            found[name] = rotation_windows(chosen, config.points, config.stride)
+            windows = rotation_windows(chosen, config.points, config.stride)
+            found[f"BasicMotions {label}, 10 Hz"] = windows, 0.1
     return {
-        name: thinned(windows.astype(np.float32), config.real_windows)
-        for name, windows in found.items()
+        name: (thinned(windows.astype(np.float32), config.real_windows), step)
+        for name, (windows, step) in found.items()
         if len(windows)
     }

@@ -5,7 +5,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
@@ -29,7 +28,7 @@ EXTRAPOLATORS: dict[str, Callable[..., AbstractExtrapolator]] = {
     "sg2": lambda config, key: models.SavitzkyGolay(2),
     "sg3": lambda config, key: models.SavitzkyGolay(3),
     "mlp": lambda config, key: models.MLPExtrapolator(
-        config.observed, dtype=np.float32, key=key
+        config.observed, seconds=config.seconds, dtype=np.float32, key=key
     ),
 }
 
@@ -67,6 +66,7 @@ def _sequence(default: str, build: Callable) -> Callable:
             build(config, channels, second),
             driver=config.driver,
             relative=config.relative,
+            seconds=config.seconds,
         )
 
     return make
@@ -82,7 +82,11 @@ def _mnode(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
     )
     # The model sees one orientation; relative to a later one it would see velocity.
     return models.RotationForecaster(
-        _front(config, "hold", key), model, driver="matrix", relative=False
+        _front(config, "hold", key),
+        model,
+        driver="matrix",
+        relative=False,
+        seconds=config.seconds,
     )
 
 
@@ -90,12 +94,11 @@ def _sg_ncde(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
     first, second = jr.split(key)
     front = _front(config, "sg3", first)
     options = dict(_sizes(config), key=second)
+    seen = dict(relative=config.relative, seconds=config.seconds)
     if isinstance(front, models.SavitzkyGolay):
-        return models.SavitzkyGolayNCDE(front, relative=config.relative, **options)
+        return models.SavitzkyGolayNCDE(front, **seen, **options)
     model = models.NCDE(10, SO(3), **options)
-    return models.RotationForecaster(
-        front, model, driver="matrix", relative=config.relative
-    )
+    return models.RotationForecaster(front, model, driver="matrix", **seen)
 
 
 def _sizes(config: Config) -> dict[str, Any]:
@@ -114,6 +117,7 @@ def _bnrde(window: int | None) -> Callable:
             window=window or config.window,
             width=config.width,
             inertia=config.inertia,
+            seconds=config.seconds,
             dtype=FLOAT,
             key=second,
         )
@@ -123,7 +127,9 @@ def _bnrde(window: int | None) -> Callable:
 
 def _mixture(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
     drivers = _drivers(config, key)
-    return models.RotationMixture(drivers, width=config.width, dtype=FLOAT, key=key)
+    return models.RotationMixture(
+        drivers, width=config.width, seconds=config.seconds, dtype=FLOAT, key=key
+    )
 
 
 def _drivers(config: Config, key: PRNGKeyArray) -> Any:
@@ -198,9 +204,8 @@ def parameter_count(model: AbstractExtrapolator) -> int:
     return sum(leaf.size for leaf in leaves)
 
 
-def forecast(model: AbstractExtrapolator, arrays: Sequence[Any], points: int) -> Any:
-    """Rotations `(windows, points, 3, 3)` at times 0, 1, .. of a batch of windows, from
-    times, rotations and mask of their observations."""
-    ts, rotations, mask = arrays
-    times = jnp.arange(points, dtype=rotations.dtype)
-    return jax.vmap(lambda a, b, c: model(a, b, times, c))(ts, rotations, mask)
+def forecast(model: AbstractExtrapolator, arrays: Sequence[Any]) -> Any:
+    """Rotations `(windows, points, 3, 3)` of a batch of windows, from times, rotations
+    and mask of their observations and the times of all points."""
+    ts, rotations, mask, times = arrays
+    return jax.vmap(model)(ts, rotations, times, mask)

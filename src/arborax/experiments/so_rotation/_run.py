@@ -95,13 +95,13 @@ def train(
 
     def loss(model, batch, key):
         *arrays, truth, scale = batch
-        out = forecast(model, arrays, config.points)
+        out = forecast(model, arrays)
         return objective(out, truth, scale, config.observed)
 
     held, scales = task.validation, task.validation_scales
 
     def metric(model, validation, key):
-        out = predict(model, held, config)
+        out = predict(model, held)
         found = float(objective(out, held.truth, scales, config.observed))
         return found if np.isfinite(found) else float("inf")
 

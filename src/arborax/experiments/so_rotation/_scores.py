@@ -24,22 +24,24 @@ _VERSION = 1  # of the references: raise it when their numbers change
 
 
 @eqx.filter_jit
-def _forecast(model, arrays, points):
-    return forecast(model, arrays, points)
+def _forecast(model, arrays):
+    return forecast(model, arrays)
 
 
 @eqx.filter_jit
-def _references(arrays, points):
-    return {name: forecast(model, arrays, points) for name, model in REFERENCES.items()}
+def _references(arrays):
+    return {name: forecast(model, arrays) for name, model in REFERENCES.items()}
 
 
 def forecasts(function: Any, seen: Observed, block: int = 512) -> Any:
-    """`function((ts, rotations, mask))` in blocks of one size, the last one padded."""
+    """`function((ts, rotations, mask, times))` in blocks of one size, the last one
+    padded."""
     count = len(seen.truth)
     parts = []
     for start in range(0, count, block):
         rows = np.minimum(np.arange(start, start + block), count - 1)
-        arrays = [jnp.asarray(a[rows]) for a in (seen.ts, seen.rotations, seen.mask)]
+        inputs = (seen.ts, seen.rotations, seen.mask, seen.times)
+        arrays = [jnp.asarray(a[rows]) for a in inputs]
         parts.append(function(arrays))
     if isinstance(parts[0], dict):
         return {
@@ -75,16 +77,16 @@ def score(
 ) -> dict[str, dict[str, float]]:
     """Errors of a model on each test set."""
     return {
-        name: errors(predict(model, seen, config), seen.truth, config.observed)
+        name: errors(predict(model, seen), seen.truth, config.observed)
         for name, seen in sets.items()
     }
 
 
 def predict(
-    model: AbstractExtrapolator, seen: Observed, config: Config
+    model: AbstractExtrapolator, seen: Observed
 ) -> Float[np.ndarray, "windows points 3 3"]:
     """Forecasts of a model; compiled once for all sets."""
-    return forecasts(lambda arrays: _forecast(model, arrays, config.points), seen)
+    return forecasts(lambda arrays: _forecast(model, arrays), seen)
 
 
 def reference_scores(
@@ -110,7 +112,7 @@ def reference_scores(
             pass  # damaged: compute it again
     out: dict[str, Any] = {name: {} for name in REFERENCES}
     for name, seen in sets.items():
-        found = forecasts(lambda a: _references(a, config.points), seen)
+        found = forecasts(_references, seen)
         for reference, predicted in found.items():
             out[reference][name] = errors(predicted, seen.truth, config.observed)
     folder.mkdir(parents=True, exist_ok=True)
