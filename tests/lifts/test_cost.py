@@ -75,33 +75,55 @@ def test_depth_two_takes_d_derivatives(geometry, d, algebra):
     assert derivatives + 1 <= count <= derivatives + 3
 
 
-def test_channel_computes_one_row():
-    """With `channel` direction i computes row i: d rows in all, not d^2."""
-    d, n = 5, 11
-    matrix = jnp.asarray(np.random.default_rng(0).normal(size=(d, n, n)))
+class Perceptron(eqx.Module):
+    """One hidden layer; counts by the shapes of its matrices."""
 
-    class Fields(eqx.Module):
-        matrix: jax.Array
+    inner: jax.Array
+    outer: jax.Array
+    dim: int = eqx.field(static=True)
 
-        def __call__(self, y):
-            return jnp.tanh(jax.vmap(lambda a: a @ y)(self.matrix))
+    def __call__(self, y):
+        return jnp.tanh(self.outer @ self.features(y)).reshape(-1, self.dim)
 
-        def channel(self, i, y):
-            return jnp.tanh(self.matrix[i] @ y)
+    def features(self, y):
+        return jnp.tanh(self.inner @ y)
 
-    fields, alg = Fields(matrix), abx.Ito(d, 2)
+    def channel(self, i, features):
+        rows = self.outer[i * self.dim : (i + 1) * self.dim]
+        return jnp.tanh(rows @ features)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+@pytest.mark.parametrize("algebra", [abx.Shuffle, abx.Ito, abx.GrossmanLarson])
+def test_channels_share_features(algebra, depth):
+    """With `features` and `channel`, the same field; at depth 2 direction i computes
+    row i alone, and the hidden layer is computed once and derived once a direction."""
+    d, n, width = 3, 17, 5
+    rng = np.random.default_rng(0)
+    inner, outer = rng.normal(size=(width, n)), rng.normal(size=(d * n, width))
+    fields, alg = Perceptron(*map(jnp.asarray, (inner, outer)), n), algebra(d, depth)
     y, lam = jnp.ones(n) / 3, jnp.linspace(-1.0, 1.0, alg.primitive_size)
     whole = abx.lift(lambda z: fields(z), alg, abx.Euclidean(n))(y, lam)
     one = abx.lift(fields, alg, abx.Euclidean(n))
+    np.testing.assert_allclose(one(y, lam), whole, atol=1e-11)
+    if depth == 2:
+        assert products(one, (width, n), y, lam) == 1 + d
+        assert products(one, (n, width), y, lam) == 2 * d
+        assert products(one, (d * n, width), y, lam) == 0
+
+
+def test_fields_in_a_list_are_derived_one_by_one():
+    """A list of callables: each is evaluated and derived once at depth 2."""
+    d, n = 4, 5
+    matrices = jnp.asarray(np.random.default_rng(0).normal(size=(d, n, n)))
+    fields = [lambda y, a=a: jnp.tanh(a @ y) for a in matrices]
+    alg = abx.Ito(d, 2)
+    y, lam = jnp.ones(n) / 3, jnp.linspace(-1.0, 1.0, alg.primitive_size)
+    one = abx.lift(fields, alg, abx.Euclidean(n))
+    together = lambda y: jnp.tanh(jnp.einsum("dij,j->di", matrices, y))  # noqa: E731
+    whole = abx.lift(together, alg, abx.Euclidean(n))(y, lam)
     np.testing.assert_allclose(one(y, lam), whole, atol=1e-12)
-    jaxpr = jax.make_jaxpr(one)(y, lam).jaxpr
-    rows = sum(
-        np.prod(e.outvars[0].aval.shape) / n
-        for e in equations(jaxpr)
-        if e.primitive.name == "dot_general"
-        and (d, n, n) in [v.aval.shape for v in e.invars]
-    )
-    assert rows <= 4 * d
+    assert products(one, (n, n), y, lam) == 2 * d
 
 
 SIZES = [

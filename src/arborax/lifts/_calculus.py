@@ -17,6 +17,7 @@ Three ways of taking the sum over $a$, chosen by a static count of derivatives:
 
 import functools as ft
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -94,6 +95,13 @@ class FrameCalculus:
         """The sum of `connect` over rows."""
         return self.geometry.christoffel_sum(y, small_product(u.T, v))
 
+    def tangents(self, y, rows: Float[Array, "_ dim"]) -> list[PyTree[Array]]:
+        """Ambient tangent vectors at `y` from frame coordinates. The frame is linear in
+        these, so what depends on the point alone, such as a root of a matrix, is
+        computed once, and differentiated once."""
+        frame = jax.linearize(lambda u: self.geometry.frame(y, u), rows[0])[1]
+        return [frame(u) for u in rows]
+
     def nabla(self, g: Callable, y, u) -> Float[Array, " dim"]:
         """Covariant derivative at `y` of the field `g`, in direction `u`."""
         value, dot = jax.jvp(g, (y,), (self.geometry.frame(y, u),))
@@ -103,20 +111,30 @@ class FrameCalculus:
         """All frame directions."""
         return jnp.eye(self.dim, dtype=like.dtype)
 
+    def linear_channels(
+        self, y
+    ) -> tuple[Float[Array, "channels dim"], Callable[[list], list[Array]]]:
+        """All driving fields at `y`, and the derivatives of them, each along its own
+        tangent vector of a list."""
+        driving, t = self.driving, self.t
+        if not driving.by_channel:
+            v, derivative = jax.linearize(self.fields, y)
+            rows = lambda vectors: _along(derivative, vectors)  # noqa: E731
+            return v, lambda vectors: [dot[i] for i, dot in enumerate(rows(vectors))]
+        shared, trunk = jax.linearize(lambda z: driving.features(t, z), y)
+        pairs = [
+            jax.linearize(ft.partial(driving.channel, i), shared)
+            for i in range(driving.number)
+        ]
+        v = jnp.stack([value for value, _ in pairs])
+        return v, lambda vectors: [
+            head(dot) for (_, head), dot in zip(pairs, _along(trunk, vectors))
+        ]
+
     def channels(self, y, w: Float[Array, "channels dim"]) -> Float[Array, " dim"]:
         r"""$\sum_i \nabla_{W_i} V_i$: one derivative for each channel."""
-        index = jnp.arange(w.shape[0])
-        if self.driving.has_channel:
-            return sum_rows(
-                jax.vmap(
-                    lambda i, u: self.nabla(
-                        lambda z: self.driving.channel(i, self.t, z), y, u
-                    )
-                )(index, w)
-            )
-        v, derivative = jax.linearize(self.fields, y)
-        dots = _along(derivative, [self.geometry.frame(y, u) for u in w])
-        out = ft.reduce(jnp.add, [dot[i] for i, dot in enumerate(dots)])
+        v, along = self.linear_channels(y)
+        out = ft.reduce(jnp.add, along(self.tangents(y, w)))
         return out if self.parallel else out + self.connect_rows(y, w, v)
 
     def second_order(self, x, y) -> tuple[Float[Array, " dim"], Array, Array]:
@@ -126,22 +144,22 @@ class FrameCalculus:
         along which they are differentiated, both `(channels, dim)`.
         """
         d = self.driving.number
-        frame = lambda u: self.geometry.frame(y, u)  # noqa: E731
-        v, derivative = jax.linearize(self.fields, y)
         block = x[1].reshape(d, d)
-        w = settle(small_product(block.T, v))
         if self.dim < d:
-            dots = _along(derivative, [frame(u) for u in self.eye(v)])
+            v, derivative = jax.linearize(self.fields, y)
+            w = settle(small_product(block.T, v))
+            dots = _along(derivative, self.tangents(y, self.eye(v)))
             terms = [small_product(w[:, e][None], dot) for e, dot in enumerate(dots)]
             out = ft.reduce(jnp.add, terms)[0]
         else:
-            dots = _along(derivative, [frame(w[i]) for i in range(d)])
-            out = ft.reduce(jnp.add, [dot[i] for i, dot in enumerate(dots)])
+            v, along = self.linear_channels(y)
+            w = settle(small_product(block.T, v))
+            out = ft.reduce(jnp.add, along(self.tangents(y, w)))
         if not self.parallel:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
             pairs = small_product(w.T, v)
             out = out + self.geometry.christoffel_sum(y, pairs)
-        return small_product(x[0][None], v)[0] + out, v, w
+        return settle(small_product(x[0][None], v)[0] + out), v, w
 
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
@@ -209,7 +227,7 @@ class FrameCalculus:
             derive=self.nabla,
             channels=self.channels,
             known=letters,
-            second=None if self.driving.has_channel else self.second_order,
+            second=self.second_order,
         )
 
 
@@ -260,26 +278,13 @@ class AmbientCalculus:
 
     def channels(self, y, w: Float[Array, "channels dim"]) -> PyTree[Array]:
         r"""$\sum_i D V_i[W_i]$ in the ambient space."""
-        driving, t = self.frame.driving, self.frame.t
-        index = jnp.arange(w.shape[0])
-
-        if driving.has_channel:
-
-            def row(i, z):
-                return self.geometry.frame(z, driving.channel(i, t, z))
-
-            return sum_rows(
-                jax.vmap(lambda i, u: self.derive(lambda z: row(i, z), y, u))(index, w)
-            )
-
-        def rows(z):
-            return jax.vmap(self.geometry.frame, in_axes=(None, 0))(
-                z, self.frame.fields(z)
-            )
-
-        _, derivative = jax.linearize(rows, y)
-        dots = jax.vmap(lambda u: derivative(self.geometry.frame(y, u)))(w)
-        return jtu.tree_map(lambda dot: sum_rows(dot[index, index]), dots)
+        v, along = self.frame.linear_channels(y)
+        vectors = self.frame.tangents(y, w)
+        terms = [
+            jax.jvp(self.geometry.frame, (y, v[i]), (vectors[i], dot))[1]
+            for i, dot in enumerate(along(vectors))
+        ]
+        return ft.reduce(_add, terms)
 
     def contract(self, x: list[Array], y, grading: Grading) -> Float[Array, " dim"]:
         """The window field of a Lie polynomial with word coefficients `x`."""
@@ -296,7 +301,7 @@ class AmbientCalculus:
         return self.geometry.coordinates(y, ambient)
 
 
-def _along(derivative: Callable, directions: list[PyTree[Array]]) -> list[Array]:
+def _along(derivative: Callable, directions: list[PyTree[Array]]) -> list[Any]:
     """A linear map along each direction. A few directions are written out: the values
     of the fields are then not broadcast over directions, and reverse mode has no short
     sums over them, which are slow on a CPU (see `arborax.geometry._small_product`)."""
@@ -304,7 +309,8 @@ def _along(derivative: Callable, directions: list[PyTree[Array]]) -> list[Array]
         return [derivative(direction) for direction in directions]
     stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *directions)
     dots = jax.vmap(derivative)(stacked)
-    return [dots[k] for k in range(len(directions))]
+    take = lambda k: jtu.tree_map(lambda leaf: leaf[k], dots)  # noqa: E731
+    return [take(k) for k in range(len(directions))]
 
 
 def small_product(

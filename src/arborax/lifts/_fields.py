@@ -10,6 +10,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 
+_LONG_ROW = 16  # products with fewer rows of a matrix are slower than with all of them
+
+
 class DrivingFields(eqx.Module):
     r"""The `d` driving fields $V_1, \dots, V_d$ in frame coordinates.
 
@@ -18,10 +21,11 @@ class DrivingFields(eqx.Module):
     - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once,
       shape `(d, dim)`.
     - A list or tuple of `d` callables, each returning `(dim,)`.
-    - A callable as in the first form with a method `channel(i, y)` (or
-      `channel(i, t, y)`) that returns row `i` alone, `i` being a traced integer. Window
-      fields differentiate channel `i` along its own direction only, so this saves the
-      work for the other rows: for a neural network a factor of `d` in the last layer.
+    - A callable as in the first form with methods `features(y)` (or `features(t, y)`)
+      and `channel(i, features)`, row `i` being `channel(i, features(y))`: for a neural
+      network the last hidden layer, and a part of the last layer. Window fields
+      differentiate channel `i` along its own direction only; what all channels share
+      is then computed once, and of the rest only row `i`.
     """
 
     fields: Callable | tuple[Callable, ...]
@@ -30,22 +34,20 @@ class DrivingFields(eqx.Module):
     time_dependent: bool = eqx.field(static=True)
 
     @property
-    def has_channel(self) -> bool:
-        """Whether one row can be had for less than all of them."""
-        return hasattr(self.fields, "channel")
+    def by_channel(self) -> bool:
+        """Whether rows are taken one by one: they can be had for less than all of them,
+        and are long enough for that to be faster."""
+        if isinstance(self.fields, tuple):
+            return True
+        methods = all(hasattr(self.fields, name) for name in ("features", "channel"))
+        return methods and self.dim >= _LONG_ROW
 
     def __call__(self, t, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         """All fields at `y`."""
-        args = (t, y) if self.time_dependent else (y,)
         if isinstance(self.fields, tuple):
-            rows = [jnp.asarray(field(*args)) for field in self.fields]
-            for i, row in enumerate(rows):
-                if row.shape != (self.dim,):
-                    raise ValueError(
-                        f"Field number {i} must return frame coordinates of shape "
-                        f"({self.dim},), got {row.shape}."
-                    )
-            return jnp.stack(rows)
+            given = self.features(t, y)
+            return jnp.stack([self.channel(i, given) for i in range(self.number)])
+        args = (t, y) if self.time_dependent else (y,)
         out = jnp.asarray(self.fields(*args))
         if out.shape != (self.number, self.dim):
             raise ValueError(
@@ -55,14 +57,25 @@ class DrivingFields(eqx.Module):
             )
         return out
 
-    def channel(self, i, t, y: PyTree[Array]) -> Float[Array, " dim"]:
-        """Field number `i` at `y`; only if `has_channel`."""
-        args = (t, y) if self.time_dependent else (y,)
+    def features(self, t, y: PyTree[Array]) -> PyTree[Array]:
+        """What all channels share at `y`; only if `by_channel`."""
+        if isinstance(self.fields, tuple):
+            return (t, y) if self.time_dependent else (y,)
         fields: Any = self.fields
-        out = jnp.asarray(fields.channel(i, *args))
+        return fields.features(t, y) if self.time_dependent else fields.features(y)
+
+    def channel(self, i: int, features: PyTree[Array]) -> Float[Array, " dim"]:
+        """Field number `i` from the features; only if `by_channel`."""
+        if isinstance(self.fields, tuple):
+            out, name = self.fields[i](*features), f"field number {i}"
+        else:
+            fields: Any = self.fields
+            out, name = fields.channel(i, features), "`fields.channel`"
+        out = jnp.asarray(out)
         if out.shape != (self.dim,):
             raise ValueError(
-                f"`fields.channel` must return shape ({self.dim},), got {out.shape}."
+                f"{name} must return frame coordinates of shape ({self.dim},), got "
+                f"{out.shape}."
             )
         return out
 

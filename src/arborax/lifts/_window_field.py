@@ -110,7 +110,7 @@ class WindowField(eqx.Module):
         torsion_free = not parallel and self.geometry.connection == "levi-civita"
         if not forests or (depth == 2 and torsion_free):
             return frame.contract(trees, y, grading)
-        if depth == 2 and not self.fields.has_channel:
+        if depth == 2:
             out, v, w = frame.second_order(trees, y)
             if isinstance(self.alg, Shuffle | Ito):
                 # Trees and pairs have the same coefficients up to a symmetric part.
@@ -157,8 +157,9 @@ def lift(
     **Arguments:**
 
     - `fields`: `fields(y)` returning frame coordinates of all `d` driving fields, shape
-        `(d, dim)`; or a list of `d` callables returning `(dim,)`. With a method
-        `channel(i, y)` direction `i` computes output channel `i` only. Fields of two
+        `(d, dim)`; or a list of `d` callables returning `(dim,)`. With methods
+        `features(y)` and `channel(i, features)` direction `i` computes output channel
+        `i` only. Fields of two
         required arguments are called as `fields(t, y)`: time is then frozen in
         each evaluation (its derivatives do not enter the brackets; make time a
         state or a channel of the driver if these are wanted).

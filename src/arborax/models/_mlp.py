@@ -21,6 +21,15 @@ def identity(x: Array) -> Array:
     return x
 
 
+def affine(
+    weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
+) -> Float[Array, " out"]:
+    """`weight @ x + bias`. Written from the left, so that under `vmap` the batch comes
+    first, as it does in what surrounds the product: otherwise the compiler reads
+    products across their rows."""
+    return x @ weight.T + bias
+
+
 class MLP(eqx.Module):
     r"""A perceptron with `depth` hidden layers of size `width` and one output layer.
 
@@ -55,11 +64,18 @@ class MLP(eqx.Module):
     def trunk(self, x: Float[Array, " in"]) -> Float[Array, " width"]:
         """The last hidden layer."""
         for layer in self.layers[:-1]:
-            x = self.activation(layer(x))
+            assert layer.bias is not None
+            x = self.activation(affine(layer.weight, layer.bias, x))
         return x
 
+    def head(self, x: Float[Array, " width"], rows: slice = slice(None)) -> Array:
+        """The output, or some rows of it, from the last hidden layer."""
+        layer = self.layers[-1]
+        assert layer.bias is not None
+        return self.final_activation(affine(layer.weight[rows], layer.bias[rows], x))
+
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
-        return self.final_activation(self.layers[-1](self.trunk(x)))
+        return self.head(self.trunk(x))
 
 
 def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
@@ -70,8 +86,8 @@ def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
 class VectorField(eqx.Module):
     """A perceptron of the flattened state, reshaped to `(channels, dim)`.
 
-    `channel(i, y)` gives row `i` alone: lifts differentiate each channel along its own
-    direction, and need only its part of the last layer.
+    `channel(i, features)` gives row `i` alone from the last hidden layer: lifts
+    differentiate each channel along its own direction, and need only its part.
     """
 
     mlp: MLP
@@ -81,10 +97,10 @@ class VectorField(eqx.Module):
     def __call__(self, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         return self.mlp(flatten(y)).reshape(self.channels, self.dim)
 
-    def channel(self, i, y: PyTree[Array]) -> Float[Array, " dim"]:
-        """Row `i`; the index may be traced."""
-        layer = self.mlp.layers[-1]
-        assert layer.bias is not None
-        weight = layer.weight.reshape(self.channels, self.dim, -1)[i]
-        bias = layer.bias.reshape(self.channels, self.dim)[i]
-        return self.mlp.final_activation(weight @ self.mlp.trunk(flatten(y)) + bias)
+    def features(self, y: PyTree[Array]) -> Float[Array, " width"]:
+        """The last hidden layer."""
+        return self.mlp.trunk(flatten(y))
+
+    def channel(self, i: int, features: Float[Array, " width"]) -> Float[Array, " dim"]:
+        """Row `i`."""
+        return self.mlp.head(features, slice(i * self.dim, (i + 1) * self.dim))

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...geometry._matrix import cholesky
-from ...models._mlp import lipswish, MLP
+from ...models._mlp import affine, lipswish, MLP
 
 
 def log_cholesky(x: Float[Array, "n n"]) -> Float[Array, " k"]:
@@ -93,31 +93,16 @@ class LogCholeskyField(eqx.Module):
         )
         self.linear = jnp.zeros((dim, dim), dtype)
 
-    def _parts(self) -> tuple[Array, Array, Array]:
-        """Number, last layer and biases by channel."""
-        dim = self.linear.shape[0]
+    def __call__(self, y: Float[Array, "n n"]) -> Float[Array, "channels dim"]:
+        z = log_cholesky(y)
         layer = self.mlp.layers[-1]
         assert layer.bias is not None
-        bias = layer.bias.reshape(-1, dim)
-        weight = layer.weight.reshape(*bias.shape, -1)
-        return jnp.arange(bias.shape[0]), weight, bias
-
-    def _evaluate(self, parts: tuple[Array, Array, Array], y: Array) -> Array:
-        number, weight, bias = parts
-        time = (number == 0)[..., None]
-        z = log_cholesky(y)
-        pull = jnp.broadcast_to(self.linear @ z, bias.shape)
-        u = jnp.where(time, pull, 0) + weight @ self.mlp.trunk(z) + bias
+        u = affine(layer.weight, layer.bias, self.mlp.trunk(z))
+        u = u.reshape(-1, self.linear.shape[0])
+        time = (jnp.arange(u.shape[0]) == 0)[:, None]
+        u = jnp.where(time, (self.linear @ z)[None], 0) + u
         fields = self.amplitude * self.mlp.final_activation(u / self.amplitude)
         if not self.reach:
             return fields
         far = jnp.square(jnp.sum(jnp.square(z)) / self.reach**2)
         return fields * jnp.where(time, 1, 1 / (1 + far))
-
-    def __call__(self, y: Float[Array, "n n"]) -> Float[Array, "channels dim"]:
-        return self._evaluate(self._parts(), y)
-
-    def channel(self, i: Any, y: Float[Array, "n n"]) -> Float[Array, " dim"]:
-        """Row `i` alone; the index may be traced."""
-        number, weight, bias = (part[i] for part in self._parts())
-        return self._evaluate((number, weight, bias), y)
