@@ -30,6 +30,7 @@ from arborax.experiments.so_rotation._models import EXTRAPOLATORS, parameter_cou
 from arborax.experiments.so_rotation._run import relative_error
 from arborax.experiments.so_rotation._scores import errors
 from arborax.experiments.so_rotation._table import cross_rows, label_of, noisy_rows
+from arborax.models import RotationForecaster
 
 
 KEY = jax.random.PRNGKey(0)
@@ -199,7 +200,8 @@ def test_the_published_setting_has_no_seconds():
     ts, _, _, times, *_ = task.batch(config, jax.random.PRNGKey(1), 3)
     np.testing.assert_array_equal(times, np.tile(np.arange(21), (8, 1)))
     np.testing.assert_array_equal(ts, times[:, :12])
-    assert not make_model(dataclasses.replace(config, model="gru"), KEY).seconds
+    model = make_model(dataclasses.replace(config, model="gru"), KEY)
+    assert isinstance(model, RotationForecaster) and not model.seconds
 
 
 def test_shares_of_a_batch():
