@@ -111,30 +111,47 @@ class FrameCalculus:
         """All frame directions."""
         return jnp.eye(self.dim, dtype=like.dtype)
 
-    def linear_channels(
+    def differentiate(
         self, y
-    ) -> tuple[Float[Array, "channels dim"], Callable[[list], list[Array]]]:
-        """All driving fields at `y`, and the derivatives of them, each along its own
-        tangent vector of a list."""
+    ) -> tuple[Float[Array, "channels dim"], Callable[[Array], Array]]:
+        r"""All driving fields at `y`, and the map $W \mapsto \sum_i D v_i[E_{W_i}]$ of
+        their coordinates, `(channels, dim)` to `(dim,)`: a derivative for each channel,
+        or for each frame field if these are fewer."""
         driving, t = self.driving, self.t
-        if not driving.by_channel:
-            v, derivative = jax.linearize(self.fields, y)
-            rows = lambda vectors: _along(derivative, vectors)  # noqa: E731
-            return v, lambda vectors: [dot[i] for i, dot in enumerate(rows(vectors))]
-        shared, trunk = jax.linearize(lambda z: driving.features(t, z), y)
-        pairs = [
-            jax.linearize(ft.partial(driving.channel, i), shared)
-            for i in range(driving.number)
-        ]
-        v = jnp.stack([value for value, _ in pairs])
-        return v, lambda vectors: [
-            head(dot) for (_, head), dot in zip(pairs, _along(trunk, vectors))
-        ]
+        if driving.by_channel and self.dim >= driving.number:
+            shared, trunk = jax.linearize(lambda z: driving.features(t, z), y)
+            pairs = [
+                jax.linearize(ft.partial(driving.channel, i), shared)
+                for i in range(driving.number)
+            ]
+
+            def channel_by_channel(w):
+                dots = _along(trunk, self.tangents(y, w))
+                return ft.reduce(
+                    jnp.add, [head(dot) for (_, head), dot in zip(pairs, dots)]
+                )
+
+            return jnp.stack([value for value, _ in pairs]), channel_by_channel
+
+        v, derivative = jax.linearize(self.fields, y)
+
+        def all_channels(w):
+            if self.dim < driving.number:
+                dots = _along(derivative, self.tangents(y, self.eye(v)))
+                rows = [
+                    small_product(w[:, e][None], dot)[0] for e, dot in enumerate(dots)
+                ]
+            else:
+                dots = _along(derivative, self.tangents(y, w))
+                rows = [dot[i] for i, dot in enumerate(dots)]
+            return ft.reduce(jnp.add, rows)
+
+        return v, all_channels
 
     def channels(self, y, w: Float[Array, "channels dim"]) -> Float[Array, " dim"]:
-        r"""$\sum_i \nabla_{W_i} V_i$: one derivative for each channel."""
-        v, along = self.linear_channels(y)
-        out = ft.reduce(jnp.add, along(self.tangents(y, w)))
+        r"""$\sum_i \nabla_{W_i} V_i$."""
+        v, derivative = self.differentiate(y)
+        out = derivative(w)
         return out if self.parallel else out + self.connect_rows(y, w, v)
 
     def second_order(self, x, y) -> tuple[Float[Array, " dim"], Array, Array]:
@@ -144,22 +161,13 @@ class FrameCalculus:
         along which they are differentiated, both `(channels, dim)`.
         """
         d = self.driving.number
-        block = x[1].reshape(d, d)
-        if self.dim < d:
-            v, derivative = jax.linearize(self.fields, y)
-            w = settle(small_product(block.T, v))
-            dots = _along(derivative, self.tangents(y, self.eye(v)))
-            terms = [small_product(w[:, e][None], dot) for e, dot in enumerate(dots)]
-            out = ft.reduce(jnp.add, terms)[0]
-        else:
-            v, along = self.linear_channels(y)
-            w = settle(small_product(block.T, v))
-            out = ft.reduce(jnp.add, along(self.tangents(y, w)))
+        v, derivative = self.differentiate(y)
+        w = settle(small_product(x[1].reshape(d, d).T, v))
+        out = small_product(x[0][None], v)[0] + derivative(w)
         if not self.parallel:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
-            pairs = small_product(w.T, v)
-            out = out + self.geometry.christoffel_sum(y, pairs)
-        return settle(small_product(x[0][None], v)[0] + out), v, w
+            out = out + self.connect_rows(y, w, v)
+        return settle(out), v, w
 
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
@@ -278,13 +286,40 @@ class AmbientCalculus:
 
     def channels(self, y, w: Float[Array, "channels dim"]) -> PyTree[Array]:
         r"""$\sum_i D V_i[W_i]$ in the ambient space."""
-        v, along = self.frame.linear_channels(y)
+        v, derivative = self.frame.differentiate(y)
+        return _add(self.geometry.frame(y, derivative(w)), self._turning(y, v, w))
+
+    def _turning(self, y, v: Array, w: Array) -> PyTree[Array]:
+        """The part of `channels` that comes from derivatives of the frame."""
+        if self.frame.dim < v.shape[0]:
+            v, w = small_product(w.T, v), self.frame.eye(v)
+
+        def one(u, vector):
+            along = lambda z: self.geometry.frame(z, u)  # noqa: E731
+            return jax.jvp(along, (y,), (vector,))[1]
+
         vectors = self.frame.tangents(y, w)
-        terms = [
-            jax.jvp(self.geometry.frame, (y, v[i]), (vectors[i], dot))[1]
-            for i, dot in enumerate(along(vectors))
-        ]
-        return ft.reduce(_add, terms)
+        if len(vectors) > _SWEPT:
+            stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *vectors)
+            return sum_rows(jax.vmap(one)(v, stacked))
+        return ft.reduce(_add, [one(u, vector) for u, vector in zip(v, vectors)])
+
+    def second_order(self, grading: Grading, x: list[Array], y) -> tuple[PyTree[Array]]:
+        """Letters and words of weights one and two, with one evaluation of the
+        fields."""
+        frame = self.frame
+        v, derivative = frame.differentiate(y)
+        words = small_product(grading.block(x[1], 2, 1).T, v)
+        directions = words
+        pairs = grading.single(x[1], 2)
+        if pairs.size:
+            matrix = self._pair_matrix(pairs).reshape(v.shape[0], -1)
+            trees = small_product(matrix.T, v)
+            directions = words + trees
+        out = small_product(x[0][None], v)[0] + derivative(settle(directions))
+        if pairs.size and not frame.parallel:
+            out = out + frame.connect_rows(y, trees, v)
+        return (_add(self.geometry.frame(y, out), self._turning(y, v, words)),)
 
     def contract(self, x: list[Array], y, grading: Grading) -> Float[Array, " dim"]:
         """The window field of a Lie polynomial with word coefficients `x`."""
@@ -297,6 +332,7 @@ class AmbientCalculus:
             letters=self.letters,
             derive=self.derive,
             channels=self.channels,
+            second=ft.partial(self.second_order, grading),
         )
         return self.geometry.coordinates(y, ambient)
 
