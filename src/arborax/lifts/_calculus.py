@@ -310,15 +310,16 @@ class AmbientCalculus:
         frame = self.frame
         v, derivative = frame.differentiate(y)
         words = small_product(grading.block(x[1], 2, 1).T, v)
-        directions = words
+        out = small_product(x[0][None], v)[0]
         pairs = grading.single(x[1], 2)
         if pairs.size:
             matrix = self._pair_matrix(pairs).reshape(v.shape[0], -1)
             trees = small_product(matrix.T, v)
-            directions = words + trees
-        out = small_product(x[0][None], v)[0] + derivative(settle(directions))
-        if pairs.size and not frame.parallel:
-            out = out + frame.connect_rows(y, trees, v)
+            out = out + derivative(settle(words + trees))
+            if not frame.parallel:
+                out = out + frame.connect_rows(y, trees, v)
+        else:
+            out = out + derivative(settle(words))
         return (_add(self.geometry.frame(y, out), self._turning(y, v, words)),)
 
     def contract(self, x: list[Array], y, grading: Grading) -> Float[Array, " dim"]:
