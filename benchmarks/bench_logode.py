@@ -35,20 +35,19 @@ MEMORY_NOTE = (
 NOTES = (
     "## Goals and misses",
     "",
-    "- Gradient within 4x of the value: missed by up to a fifth at depth 2; at depth 3 "
-    "met on SO(3) and missed by more elsewhere. Matrix products alone make it four: "
-    "the forward pass, its recomputation in reverse, and two products for each of "
-    "them; what is done entry by entry in between comes on top. Storing "
-    "instead of recomputing takes longer (`arborax direct` in cell i; CF-EES "
-    "schemes recompute their stages under both names).",
+    "- Gradient within 4x of the value: met in cells (i) and (ii), missed by up to a "
+    "tenth in (iii), where many small operations are dispatched one by one, and by more "
+    "at depth 3. Matrix products alone make it four: the forward pass, its "
+    "recomputation in reverse, and two products for each of them. Storing instead of "
+    "recomputing takes longer (`arborax direct` in cell i; CF-EES schemes recompute "
+    "their stages under both names).",
     "- 3x the naive lift at d = 7: met. At d = 2 there are few primitives, and the "
-    "compiler finds what they share: there the naive value is as fast, at depth 3 "
-    "faster; its gradient is slower.",
+    "compiler finds what they share: there the naive value is as fast, for trees of "
+    "depth 3 faster; its gradient is slower.",
     "- Compile below 10 s for (i) to (iii): met, in CPU seconds.",
     "- Flat memory of the reversible adjoint: met, see below.",
-    "- Cell iv: rows come from several runs, under different load, so its ratios are "
-    "rough; on SPD(3) those of the reversible adjoint and of the naive lift are from "
-    "older code.",
+    "- Cell iv on SPD(3): rows of the reversible adjoint and of rivals are from older "
+    "code.",
     "",
 )
 RESULTS = pathlib.Path(__file__).parent / "results"
