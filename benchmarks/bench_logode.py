@@ -36,7 +36,7 @@ NOTES = (
     "## Goals and misses",
     "",
     "- Gradient within 4x of the value: met in cells (i) and (ii), missed by up to a "
-    "tenth in (iii), where many small operations are dispatched one by one, and by more "
+    "tenth in (iii), where many small operations are dispatched one by one, and more "
     "at depth 3. Matrix products alone make it four: the forward pass, its "
     "recomputation in reverse, and two products for each of them. Storing instead of "
     "recomputing takes longer (`arborax direct` in cell i; CF-EES schemes recompute "
