@@ -46,8 +46,7 @@ NOTES = (
     "depth 3 faster; its gradient is slower.",
     "- Compile below 10 s for (i) to (iii): met, in CPU seconds.",
     "- Flat memory of the reversible adjoint: met, see below.",
-    "- Cell iv on SPD(3): reversible adjoint and naive lift are from "
-    "older code.",
+    "- Cell iv on SPD(3): reversible adjoint and naive lift are from older code.",
     "",
 )
 RESULTS = pathlib.Path(__file__).parent / "results"
