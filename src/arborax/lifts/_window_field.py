@@ -21,7 +21,8 @@ from ..algebra import (
     SparseMap,
 )
 from ..geometry import AbstractGeometry, Euclidean
-from ._calculus import AmbientCalculus, FrameCalculus, small_product
+from ._ambient import AmbientCalculus
+from ._calculus import FrameCalculus, small_product
 from ._fields import as_driving_fields, check_fields, DrivingFields
 from ._grading import tree_grading
 from ._magma import magma_maps
