@@ -56,7 +56,7 @@ $(BENCH_VENV)/.ready: pyproject.toml constraints.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet $(TORCH)
 	$(BENCH_VENV)/bin/python -m pip install --quiet numpy setuptools wheel --constraint constraints.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet --no-build-isolation iisignature==0.24
-	$(BENCH_VENV)/bin/python -m pip install --quiet --editable ".[bench]" --constraint constraints.txt
+	$(BENCH_VENV)/bin/python -m pip install --quiet --editable ".[bench,train]" --constraint constraints.txt
 	@touch $@
 
 clean:

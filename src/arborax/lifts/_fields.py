@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 
-_LONG_ROW = 16  # products with fewer rows of a matrix are slower than with all of them
+_LONG_ROW = 16  # of shorter rows one product for all channels is taken
 
 
 class DrivingFields(eqx.Module):
