@@ -9,8 +9,9 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from ..geometry._settle import settle
-from ._calculus import add, contract, FrameCalculus, small_product, sum_rows, SWEPT
+from ._calculus import contract, FrameCalculus, SWEPT
 from ._grading import Grading, tree_grading
+from ._linear import add, small_product, sum_rows, take
 
 
 class AmbientCalculus:
@@ -72,13 +73,12 @@ class AmbientCalculus:
             along = lambda z: self.geometry.frame(z, u)  # noqa: E731
             return jax.jvp(along, (y,), (vector,))[1]
 
-        vectors = self.frame.tangents(y, w)
-        if len(vectors) > SWEPT:
-            stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *vectors)
-            return sum_rows(jax.vmap(one)(v, stacked))
-        return ft.reduce(add, [one(u, vector) for u, vector in zip(v, vectors)])
+        vectors = self.frame.along(lambda vector: vector, y, w)
+        if w.shape[0] > SWEPT:
+            return sum_rows(jax.vmap(one)(v, vectors))
+        return ft.reduce(add, [one(u, take(i, vectors)) for i, u in enumerate(v)])
 
-    def second_order(self, grading: Grading, x: list[Array], y) -> tuple[PyTree[Array]]:
+    def second_order(self, grading: Grading, x: list[Array], y) -> PyTree[Array]:
         """Letters and words of weights one and two, with one evaluation of the
         fields."""
         frame = self.frame
@@ -94,7 +94,7 @@ class AmbientCalculus:
                 out = out + frame.connect_rows(y, trees, v)
         else:
             out = out + derivative(settle(words))
-        return (add(self.geometry.frame(y, out), self._turning(y, v, words)),)
+        return add(self.geometry.frame(y, out), self._turning(y, v, words))
 
     def contract(self, x: list[Array], y, grading: Grading) -> Float[Array, " dim"]:
         """The window field of a Lie polynomial with word coefficients `x`."""
@@ -107,6 +107,6 @@ class AmbientCalculus:
             letters=self.letters,
             derive=self.derive,
             channels=self.channels,
-            second=ft.partial(self.second_order, grading),
+            shortcuts={2: ft.partial(self.second_order, grading)},
         )
         return self.geometry.coordinates(y, ambient)

@@ -17,7 +17,6 @@ Three ways of taking the sum over $a$, chosen by a static count of derivatives:
 
 import functools as ft
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -26,12 +25,12 @@ from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
 from ..geometry._settle import settle
-from ..geometry._small_product import small_product as _small_product
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading
+from ._linear import add, small_product, sum_rows, take, trace
+from ._third_order import third_order
 
 
-_SHORT = 16  # length of sums that are written out
 _WRITTEN_OUT = 8  # directions for which the fields' derivative is
 SWEPT = 2  # directions for which nested derivatives are
 
@@ -95,12 +94,23 @@ class FrameCalculus:
         """The sum of `connect` over rows."""
         return self.geometry.christoffel_sum(y, small_product(u.T, v))
 
-    def tangents(self, y, rows: Float[Array, "_ dim"]) -> list[PyTree[Array]]:
-        """Ambient tangent vectors at `y` from frame coordinates. The frame is linear in
-        these, so what depends on the point alone, such as a root of a matrix, is
-        computed once, and differentiated once."""
+    def along(
+        self, derivative: Callable, y, rows: Float[Array, "directions dim"]
+    ) -> PyTree[Array]:
+        """A linear map of ambient tangent vectors at `y`, along each row of frame
+        coordinates; directions first in what is returned.
+
+        The frame is linear in coordinates, so what depends on the point alone, such as
+        a root of a matrix, is computed once, and differentiated once. A few directions
+        are written out unless the fields ask for many: the values of the fields are
+        then not broadcast over directions, and reverse mode has no short sums over
+        them, which are slow on a CPU (see `arborax.geometry._small_product`).
+        """
         frame = jax.linearize(lambda u: self.geometry.frame(y, u), rows[0])[1]
-        return [frame(u) for u in rows]
+        one = lambda u: derivative(frame(u))  # noqa: E731
+        if self.driving.many_directions or rows.shape[0] > _WRITTEN_OUT:
+            return jax.vmap(one)(rows)
+        return jtu.tree_map(lambda *leaf: jnp.stack(leaf), *map(one, rows))
 
     def nabla(self, g: Callable, y, u) -> Float[Array, " dim"]:
         """Covariant derivative at `y` of the field `g`, in direction `u`."""
@@ -110,6 +120,30 @@ class FrameCalculus:
     def eye(self, like: Array) -> Array:
         """All frame directions."""
         return jnp.eye(self.dim, dtype=like.dtype)
+
+    def features(self, y) -> PyTree[Array]:
+        """What all channels share; the fields themselves if nothing is known."""
+        if self.driving.has_features:
+            return self.driving.features(self.t, y)
+        return self.fields(y)
+
+    def head(self, features: PyTree[Array]) -> Float[Array, "channels dim"]:
+        """All driving fields from the features."""
+        driving = self.driving
+        return driving.head(features) if driving.has_features else features
+
+    def head_along(self, features: PyTree[Array], tangents) -> Float[Array, " dim"]:
+        """The sum over channels of the derivative of channel `i` from the features
+        along tangent `i`."""
+        driving = self.driving
+        if driving.has_features and driving.by_channel:
+            heads = [
+                jax.linearize(ft.partial(driving.channel, i), features)[1]
+                for i in range(driving.number)
+            ]
+            terms = [head(take(i, tangents)) for i, head in enumerate(heads)]
+            return ft.reduce(jnp.add, terms)
+        return trace(jax.vmap(jax.linearize(self.head, features)[1])(tangents))
 
     def differentiate(
         self, y
@@ -126,25 +160,19 @@ class FrameCalculus:
             ]
 
             def channel_by_channel(w):
-                dots = _along(trunk, self.tangents(y, w))
-                return ft.reduce(
-                    jnp.add, [head(dot) for (_, head), dot in zip(pairs, dots)]
-                )
+                dots = self.along(trunk, y, w)
+                terms = [head(take(i, dots)) for i, (_, head) in enumerate(pairs)]
+                return ft.reduce(jnp.add, terms)
 
             return jnp.stack([value for value, _ in pairs]), channel_by_channel
 
         v, derivative = jax.linearize(self.fields, y)
 
         def all_channels(w):
-            if self.dim < driving.number:
-                dots = _along(derivative, self.tangents(y, self.eye(v)))
-                rows = [
-                    small_product(w[:, e][None], dot)[0] for e, dot in enumerate(dots)
-                ]
-            else:
-                dots = _along(derivative, self.tangents(y, w))
-                rows = [dot[i] for i, dot in enumerate(dots)]
-            return ft.reduce(jnp.add, rows)
+            if self.dim >= driving.number:
+                return trace(self.along(derivative, y, w))
+            dots = self.along(derivative, y, self.eye(v)).reshape(-1, self.dim)
+            return small_product(w.T.reshape(1, -1), dots)[0]
 
         return v, all_channels
 
@@ -235,36 +263,11 @@ class FrameCalculus:
             derive=self.nabla,
             channels=self.channels,
             known=letters,
-            second=self.second_order,
+            shortcuts={
+                2: lambda tail, z: self.second_order(tail, z)[0],
+                3: lambda tail, z: third_order(self, tail, z)[0],
+            },
         )
-
-
-def _along(derivative: Callable, directions: list[PyTree[Array]]) -> list[Any]:
-    """A linear map along each direction. A few directions are written out: the values
-    of the fields are then not broadcast over directions, and reverse mode has no short
-    sums over them, which are slow on a CPU (see `arborax.geometry._small_product`)."""
-    if len(directions) <= _WRITTEN_OUT:
-        return [derivative(direction) for direction in directions]
-    stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *directions)
-    dots = jax.vmap(derivative)(stacked)
-    take = lambda k: jtu.tree_map(lambda leaf: leaf[k], dots)  # noqa: E731
-    return [take(k) for k in range(len(directions))]
-
-
-def small_product(
-    a: Float[Array, "m k"], b: Float[Array, "k n"]
-) -> Float[Array, "m n"]:
-    """A matrix product, written out if the inner axis is short."""
-    return a @ b if a.shape[1] > _SHORT else _small_product(a, b)
-
-
-def sum_rows(x: PyTree[Array]) -> PyTree[Array]:
-    """Sum over the leading axis."""
-    return jtu.tree_map(lambda leaf: jnp.sum(leaf, axis=0), x)
-
-
-def add(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
-    return jtu.tree_map(jnp.add, x, y)
 
 
 def contract(
@@ -278,7 +281,7 @@ def contract(
     derive: Callable,
     channels: Callable,
     known=None,
-    second: Callable | None = None,
+    shortcuts: dict[int, Callable],
 ):
     """The recursion of this module; see its docstring.
 
@@ -293,11 +296,11 @@ def contract(
     - `derive`: `(g, y, u)` to the derivative of `g` along frame coordinates `u`.
     - `channels`: `(y, w)` to the sum over channels of their derivatives along `w`.
     - `known`: values of `letters(y, len(x) - 1)` if they are at hand.
-    - `second`: a shorter way for weights up to two, if there is one.
+    - `shortcuts`: shorter ways for coefficients up to some weight, if there are any.
     """
     top = len(x)
-    if top == 2 and second is not None:
-        return second(x, y)[0]
+    if top in shortcuts:
+        return shortcuts[top](x, y)
     weights = range(1, top + 1)
     parts = [grading.single(x[w - 1], w) for w in weights]
     out = single(parts, y)
@@ -316,7 +319,7 @@ def contract(
         letters=letters,
         derive=derive,
         channels=channels,
-        second=second,
+        shortcuts=shortcuts,
     )
 
     def sweep(tails, directions):

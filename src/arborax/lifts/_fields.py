@@ -25,7 +25,12 @@ class DrivingFields(eqx.Module):
       and `channel(i, features)`, row `i` being `channel(i, features(y))`: for a neural
       network the last hidden layer, and a part of the last layer. Window fields
       differentiate channel `i` along its own direction only; what all channels share
-      is then computed once, and of the rest only row `i`.
+      is then computed once, and of the rest only row `i`. A method
+      `head(features)` that returns all rows at once is used where there is one.
+
+    If the callable has an attribute `many_directions` that is true, several directions
+    are pushed through it at once, under `vmap`. Fields made of `arborax.models.MLP` are
+    fastest so; other code is, on a CPU, if directions are taken one after another.
     """
 
     fields: Callable | tuple[Callable, ...]
@@ -39,8 +44,17 @@ class DrivingFields(eqx.Module):
         and are long enough for that to be faster."""
         if isinstance(self.fields, tuple):
             return True
-        methods = all(hasattr(self.fields, name) for name in ("features", "channel"))
-        return methods and self.dim >= _LONG_ROW
+        return self.has_features and self.dim >= _LONG_ROW
+
+    @property
+    def has_features(self) -> bool:
+        """Whether the fields are given with `features` and `channel`."""
+        return all(hasattr(self.fields, name) for name in ("features", "channel"))
+
+    @property
+    def many_directions(self) -> bool:
+        """Whether derivatives along several directions are best taken at once."""
+        return bool(getattr(self.fields, "many_directions", False))
 
     def __call__(self, t, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         """All fields at `y`."""
@@ -58,14 +72,14 @@ class DrivingFields(eqx.Module):
         return out
 
     def features(self, t, y: PyTree[Array]) -> PyTree[Array]:
-        """What all channels share at `y`; only if `by_channel`."""
+        """What all channels share at `y`."""
         if isinstance(self.fields, tuple):
             return (t, y) if self.time_dependent else (y,)
         fields: Any = self.fields
         return fields.features(t, y) if self.time_dependent else fields.features(y)
 
     def channel(self, i: int, features: PyTree[Array]) -> Float[Array, " dim"]:
-        """Field number `i` from the features; only if `by_channel`."""
+        """Field number `i` from the features."""
         if isinstance(self.fields, tuple):
             out, name = self.fields[i](*features), f"field number {i}"
         else:
@@ -78,6 +92,13 @@ class DrivingFields(eqx.Module):
                 f"{out.shape}."
             )
         return out
+
+    def head(self, features: PyTree[Array]) -> Float[Array, "channels dim"]:
+        """All fields from the features."""
+        fields: Any = self.fields
+        if hasattr(fields, "head"):
+            return fields.head(features)
+        return jnp.stack([self.channel(i, features) for i in range(self.number)])
 
 
 def _takes_time(field: Callable) -> bool:

@@ -15,7 +15,8 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float
 
 from ..geometry._settle import settle
-from ._calculus import FrameCalculus, small_product, sum_rows
+from ._calculus import FrameCalculus
+from ._linear import small_product, sum_rows
 
 
 def forest_tensors(

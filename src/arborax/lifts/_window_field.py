@@ -22,10 +22,12 @@ from ..algebra import (
 )
 from ..geometry import AbstractGeometry, Euclidean
 from ._ambient import AmbientCalculus
-from ._calculus import FrameCalculus, small_product
+from ._calculus import FrameCalculus
 from ._fields import as_driving_fields, check_fields, DrivingFields
 from ._grading import tree_grading
+from ._linear import small_product
 from ._magma import magma_maps
+from ._third_order import third_order
 from ._torsion import forest_part, torsion_part
 from ._words import alphabet, word_maps
 
@@ -117,6 +119,8 @@ class WindowField(eqx.Module):
                 # Trees and pairs have the same coefficients up to a symmetric part.
                 return out + torsion_part(frame, y, small_product(w.T, v))
             values = (v,)
+        elif depth == 3:
+            out, values = third_order(frame, trees, y)
         else:
             values = frame.trees(y, depth - 1)
             out = frame.contract(trees, y, grading, values)

@@ -10,6 +10,8 @@ import jax.random as jr
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ._rows import activate, affine
+
 
 def lipswish(x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$0.909\, x\, \sigma(x)$: swish with Lipschitz constant one."""
@@ -21,19 +23,11 @@ def identity(x: Array) -> Array:
     return x
 
 
-def affine(
-    weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
-) -> Float[Array, " out"]:
-    """`weight @ x + bias`. Written from the left, so that under `vmap` the batch comes
-    first, as it does in what surrounds the product: otherwise the compiler reads
-    products across their rows."""
-    return x @ weight.T + bias
-
-
 class MLP(eqx.Module):
     r"""A perceptron with `depth` hidden layers of size `width` and one output layer.
 
-    Weights and biases are uniform in $\pm 1/\sqrt{\text{fan-in}}$.
+    Weights and biases are uniform in $\pm 1/\sqrt{\text{fan-in}}$. Activations are
+    functions of one number.
     """
 
     layers: tuple[eqx.nn.Linear, ...]
@@ -65,14 +59,15 @@ class MLP(eqx.Module):
         """The last hidden layer."""
         for layer in self.layers[:-1]:
             assert layer.bias is not None
-            x = self.activation(affine(layer.weight, layer.bias, x))
+            x = activate(self.activation, affine(layer.weight, layer.bias, x))
         return x
 
     def head(self, x: Float[Array, " width"], rows: slice = slice(None)) -> Array:
         """The output, or some rows of it, from the last hidden layer."""
         layer = self.layers[-1]
         assert layer.bias is not None
-        return self.final_activation(affine(layer.weight[rows], layer.bias[rows], x))
+        x = affine(layer.weight[rows], layer.bias[rows], x)
+        return activate(self.final_activation, x)
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         return self.head(self.trunk(x))
@@ -90,6 +85,8 @@ class VectorField(eqx.Module):
     differentiate each channel along its own direction, and need only its part.
     """
 
+    many_directions = True
+
     mlp: MLP
     channels: int = eqx.field(static=True)
     dim: int = eqx.field(static=True)
@@ -100,6 +97,10 @@ class VectorField(eqx.Module):
     def features(self, y: PyTree[Array]) -> Float[Array, " width"]:
         """The last hidden layer."""
         return self.mlp.trunk(flatten(y))
+
+    def head(self, features: Float[Array, " width"]) -> Float[Array, "channels dim"]:
+        """All rows, from the last hidden layer."""
+        return self.mlp.head(features).reshape(self.channels, self.dim)
 
     def channel(self, i: int, features: Float[Array, " width"]) -> Float[Array, " dim"]:
         """Row `i`."""

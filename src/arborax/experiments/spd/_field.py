@@ -9,7 +9,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ...geometry._matrix import cholesky
-from ...models._mlp import affine, lipswish, MLP
+from ...models._mlp import lipswish, MLP
+from ...models._rows import activate, affine
 
 
 def log_cholesky(x: Float[Array, "n n"]) -> Float[Array, " k"]:
@@ -101,7 +102,9 @@ class LogCholeskyField(eqx.Module):
         u = u.reshape(-1, self.linear.shape[0])
         time = (jnp.arange(u.shape[0]) == 0)[:, None]
         u = jnp.where(time, (self.linear @ z)[None], 0) + u
-        fields = self.amplitude * self.mlp.final_activation(u / self.amplitude)
+        fields = self.amplitude * activate(
+            self.mlp.final_activation, u / self.amplitude
+        )
         if not self.reach:
             return fields
         far = jnp.square(jnp.sum(jnp.square(z)) / self.reach**2)

@@ -1,0 +1,49 @@
+"""Small sums and products, in the form that compiles best."""
+
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, Float, PyTree
+
+from ..geometry._small_product import small_product as _small_product
+
+
+_SHORT = 64  # length of sums that are written out
+
+
+def small_product(
+    a: Float[Array, "m k"], b: Float[Array, "k n"]
+) -> Float[Array, "m n"]:
+    """A matrix product, written out if the inner axis is short."""
+    return a @ b if a.shape[1] > _SHORT else _small_product(a, b)
+
+
+def combine(weights: Float[Array, "out in"], tree: PyTree[Array]) -> PyTree[Array]:
+    """Linear combinations along the leading axis of every leaf."""
+
+    def one(leaf):
+        out = small_product(weights, leaf.reshape(leaf.shape[0], -1))
+        return out.reshape(-1, *leaf.shape[1:])
+
+    return jtu.tree_map(one, tree)
+
+
+def trace(x: Float[Array, "n n dim"]) -> Float[Array, " dim"]:
+    """The sum of `x[i, i]`."""
+    n = x.shape[0]
+    diagonal = jnp.eye(n, dtype=x.dtype).reshape(1, -1)
+    return small_product(diagonal, x.reshape(n * n, -1))[0]
+
+
+def take(i: int, tree: PyTree[Array]) -> PyTree[Array]:
+    """Entry `i` along the leading axis of every leaf."""
+    return jtu.tree_map(lambda leaf: leaf[i], tree)
+
+
+def sum_rows(tree: PyTree[Array]) -> PyTree[Array]:
+    """Sum over the leading axis of every leaf."""
+    return jtu.tree_map(lambda leaf: jnp.sum(leaf, axis=0), tree)
+
+
+def add(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
+    """The sum of two vectors of the same form."""
+    return jtu.tree_map(jnp.add, x, y)

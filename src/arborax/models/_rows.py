@@ -1,0 +1,131 @@
+"""What a perceptron does to a row of numbers, made for many rows at once.
+
+Lifts push a state and several directions through the same layers, and reverse mode
+then sums over all of them. JAX batches both steps one axis at a time; on a CPU the
+compiled program transposes large arrays for the gradient of the weights, and adds along
+short axes element by element. Here all rows, whatever axes they come from, enter one
+product, and its transposes are such products again.
+"""
+
+import functools as ft
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.lax as lax
+import jax.numpy as jnp
+from jax.extend.core import Primitive
+from jax.interpreters import ad, batching, mlir
+from jaxtyping import Array, Float
+
+from ..geometry._small_product import small_product
+
+
+def _join(x: Array) -> Array:
+    return x.reshape(-1, x.shape[-1])
+
+
+def _product(x: Array, weight: Array) -> Array:
+    """(.. in), (out in) -> (.. out)."""
+    return (_join(x) @ weight.T).reshape(*x.shape[:-1], weight.shape[0])
+
+
+def _outer(a: Array, b: Array) -> Array:
+    """(.. m), (.. n) -> (m n), summed over all rows."""
+    return lax.dot_general(_join(a), _join(b), (((0,), (0,)), ((), ())))
+
+
+_product_p = Primitive("arborax_rows_product")
+_outer_p = Primitive("arborax_rows_outer")
+
+
+@_product_p.def_abstract_eval
+def _product_shape(x, weight):
+    return x.update(shape=(*x.shape[:-1], weight.shape[0]))
+
+
+@_outer_p.def_abstract_eval
+def _outer_shape(a, b):
+    return a.update(shape=(a.shape[-1], b.shape[-1]))
+
+
+def _product_transpose(cotangent, x, weight):
+    if isinstance(cotangent, ad.Zero):
+        return [None, None]
+    if ad.is_undefined_primal(x):
+        return [_product_p.bind(cotangent, weight.T), None]
+    return [None, _outer_p.bind(cotangent, x)]
+
+
+def _outer_transpose(cotangent, a, b):
+    if isinstance(cotangent, ad.Zero):
+        return [None, None]
+    if ad.is_undefined_primal(a):
+        return [_product_p.bind(b, cotangent), None]
+    return [None, _product_p.bind(a, cotangent.T)]
+
+
+def _bilinear_jvp(primitive, primals, tangents):
+    (a, b), (da, db) = primals, tangents
+    terms = []
+    if not isinstance(da, ad.Zero):
+        terms.append(primitive.bind(da, b))
+    if not isinstance(db, ad.Zero):
+        terms.append(primitive.bind(a, db))
+    return primitive.bind(a, b), ft.reduce(jnp.add, terms)
+
+
+def _product_batch(args, dims):
+    if dims[1] is None:  # one weight matrix for all: only more rows
+        return _product_p.bind(jnp.moveaxis(args[0], dims[0], 0), args[1]), 0
+    return jax.vmap(_product, in_axes=dims)(*args), 0
+
+
+def _outer_batch(args, dims):
+    return jax.vmap(_outer, in_axes=dims)(*args), 0
+
+
+def _register(primitive, evaluate, transpose, batch):
+    primitive.def_impl(jax.jit(evaluate))
+    ad.primitive_jvps[primitive] = ft.partial(_bilinear_jvp, primitive)
+    ad.primitive_transposes[primitive] = transpose
+    batching.primitive_batchers[primitive] = batch
+    lowering = mlir.lower_fun(evaluate, multiple_results=False)
+    mlir.register_lowering(primitive, lowering)
+
+
+_register(_product_p, _product, _product_transpose, _product_batch)
+_register(_outer_p, _outer, _outer_transpose, _outer_batch)
+
+
+def affine(
+    weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
+) -> Float[Array, " out"]:
+    """`weight @ x + bias`. All axes that `vmap` gives to `x` become rows of one
+    product, and of one product in the gradient of `weight`."""
+    if x.shape != weight.shape[1:]:
+        raise ValueError(
+            f"a layer of {weight.shape[1]} inputs was given an array of shape "
+            f"{x.shape}. Use `jax.vmap` for a batch."
+        )
+    dtype = jnp.result_type(weight, x)
+    return _product_p.bind(jnp.asarray(x, dtype), jnp.asarray(weight, dtype)) + bias
+
+
+def _each(f: Callable, x: Array) -> Array:
+    return jax.vmap(f)(x.reshape(-1)).reshape(x.shape)
+
+
+@ft.partial(jax.custom_jvp, nondiff_argnums=(0,))
+def activate(f: Callable, x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`f`, a function of one number, of each number in `x`. Its derivative is a factor
+    for each number, computed once for all directions."""
+    return _each(f, x)
+
+
+@activate.defjvp
+def _activate_jvp(f, primals, tangents) -> tuple[Any, Any]:
+    (x,), (dx,) = primals, tangents
+    value, slope = jax.jvp(ft.partial(_each, f), (x,), (jnp.ones_like(x),))
+    last = (..., None, None)
+    return value, small_product(slope[last], dx[last])[..., 0, 0]
