@@ -89,3 +89,10 @@ def small_product(
     """`a @ b` for matrices with an inner axis of at most sixteen or so: it costs as
     many operations in the compiled program as the inner axis is long."""
     return _product_p.bind(a, b)
+
+
+def scale(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`a * b` for arrays with the same number of axes; axes of size one are broadcast,
+    and in derivatives the sums over these are written out if they are short."""
+    last = (..., None, None)
+    return _product_p.bind(a[last], b[last])[..., 0, 0]

@@ -1,12 +1,13 @@
 """Vector fields lifted to primitive elements, contracted with a log-signature."""
 
+from ._expansion import AbstractExpansion as AbstractExpansion
 from ._fields import (
     as_driving_fields as as_driving_fields,
     DrivingFields as DrivingFields,
 )
+from ._flat import is_flat as is_flat
 from ._window_field import (
     check_lift as check_lift,
-    is_flat as is_flat,
     lift as lift,
     lifted_fields as lifted_fields,
     WindowField as WindowField,

@@ -73,7 +73,7 @@ class AmbientCalculus:
             along = lambda z: self.geometry.frame(z, u)  # noqa: E731
             return jax.jvp(along, (y,), (vector,))[1]
 
-        vectors = self.frame.along(lambda vector: vector, y, w)
+        vectors = self.frame.tangents(y, w)
         if w.shape[0] > SWEPT:
             return sum_rows(jax.vmap(one)(v, vectors))
         return ft.reduce(add, [one(u, take(i, vectors)) for i, u in enumerate(v)])

@@ -25,13 +25,13 @@ from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
 from ..geometry._settle import settle
+from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading
-from ._linear import add, small_product, sum_rows, take, trace
+from ._linear import add, small_product, sum_rows
 from ._third_order import third_order
 
 
-_WRITTEN_OUT = 8  # directions for which the fields' derivative is
 SWEPT = 2  # directions for which nested derivatives are
 
 
@@ -94,23 +94,16 @@ class FrameCalculus:
         """The sum of `connect` over rows."""
         return self.geometry.christoffel_sum(y, small_product(u.T, v))
 
-    def along(
-        self, derivative: Callable, y, rows: Float[Array, "directions dim"]
-    ) -> PyTree[Array]:
-        """A linear map of ambient tangent vectors at `y`, along each row of frame
-        coordinates; directions first in what is returned.
+    def expand(self, y) -> AbstractExpansion:
+        """All driving fields at `y`, with derivatives."""
+        return expand(self.driving, self.t, y)
 
-        The frame is linear in coordinates, so what depends on the point alone, such as
-        a root of a matrix, is computed once, and differentiated once. A few directions
-        are written out unless the fields ask for many: the values of the fields are
-        then not broadcast over directions, and reverse mode has no short sums over
-        them, which are slow on a CPU (see `arborax.geometry._small_product`).
-        """
+    def tangents(self, y, rows: Float[Array, "directions dim"]) -> PyTree[Array]:
+        """Ambient tangent vectors at `y` from frame coordinates. The frame is linear in
+        these, so what depends on the point alone, such as a root of a matrix, is
+        computed once, and differentiated once."""
         frame = jax.linearize(lambda u: self.geometry.frame(y, u), rows[0])[1]
-        one = lambda u: derivative(frame(u))  # noqa: E731
-        if self.driving.many_directions or rows.shape[0] > _WRITTEN_OUT:
-            return jax.vmap(one)(rows)
-        return jtu.tree_map(lambda *leaf: jnp.stack(leaf), *map(one, rows))
+        return jax.vmap(frame)(rows)
 
     def nabla(self, g: Callable, y, u) -> Float[Array, " dim"]:
         """Covariant derivative at `y` of the field `g`, in direction `u`."""
@@ -121,60 +114,21 @@ class FrameCalculus:
         """All frame directions."""
         return jnp.eye(self.dim, dtype=like.dtype)
 
-    def features(self, y) -> PyTree[Array]:
-        """What all channels share; the fields themselves if nothing is known."""
-        if self.driving.has_features:
-            return self.driving.features(self.t, y)
-        return self.fields(y)
-
-    def head(self, features: PyTree[Array]) -> Float[Array, "channels dim"]:
-        """All driving fields from the features."""
-        driving = self.driving
-        return driving.head(features) if driving.has_features else features
-
-    def head_along(self, features: PyTree[Array], tangents) -> Float[Array, " dim"]:
-        """The sum over channels of the derivative of channel `i` from the features
-        along tangent `i`."""
-        driving = self.driving
-        if driving.has_features and driving.by_channel:
-            heads = [
-                jax.linearize(ft.partial(driving.channel, i), features)[1]
-                for i in range(driving.number)
-            ]
-            terms = [head(take(i, tangents)) for i, head in enumerate(heads)]
-            return ft.reduce(jnp.add, terms)
-        return trace(jax.vmap(jax.linearize(self.head, features)[1])(tangents))
-
     def differentiate(
         self, y
     ) -> tuple[Float[Array, "channels dim"], Callable[[Array], Array]]:
         r"""All driving fields at `y`, and the map $W \mapsto \sum_i D v_i[E_{W_i}]$ of
         their coordinates, `(channels, dim)` to `(dim,)`: a derivative for each channel,
         or for each frame field if these are fewer."""
-        driving, t = self.driving, self.t
-        if driving.by_channel and self.dim >= driving.number:
-            shared, trunk = jax.linearize(lambda z: driving.features(t, z), y)
-            pairs = [
-                jax.linearize(ft.partial(driving.channel, i), shared)
-                for i in range(driving.number)
-            ]
+        expansion = self.expand(y)
 
-            def channel_by_channel(w):
-                dots = self.along(trunk, y, w)
-                terms = [head(take(i, dots)) for i, (_, head) in enumerate(pairs)]
-                return ft.reduce(jnp.add, terms)
+        def derivative(w):
+            if self.dim >= self.driving.number:
+                return expansion.contract(self.tangents(y, w))
+            dots, _ = expansion.along(self.tangents(y, self.eye(w)))
+            return small_product(w.T.reshape(1, -1), dots.reshape(-1, self.dim))[0]
 
-            return jnp.stack([value for value, _ in pairs]), channel_by_channel
-
-        v, derivative = jax.linearize(self.fields, y)
-
-        def all_channels(w):
-            if self.dim >= driving.number:
-                return trace(self.along(derivative, y, w))
-            dots = self.along(derivative, y, self.eye(v)).reshape(-1, self.dim)
-            return small_product(w.T.reshape(1, -1), dots)[0]
-
-        return v, all_channels
+        return expansion.value, derivative
 
     def channels(self, y, w: Float[Array, "channels dim"]) -> Float[Array, " dim"]:
         r"""$\sum_i \nabla_{W_i} V_i$."""

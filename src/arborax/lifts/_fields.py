@@ -10,9 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 
-_LONG_ROW = 16  # of shorter rows one product for all channels is taken
-
-
 class DrivingFields(eqx.Module):
     r"""The `d` driving fields $V_1, \dots, V_d$ in frame coordinates.
 
@@ -21,16 +18,9 @@ class DrivingFields(eqx.Module):
     - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once,
       shape `(d, dim)`.
     - A list or tuple of `d` callables, each returning `(dim,)`.
-    - A callable as in the first form with methods `features(y)` (or `features(t, y)`)
-      and `channel(i, features)`, row `i` being `channel(i, features(y))`: for a neural
-      network the last hidden layer, and a part of the last layer. Window fields
-      differentiate channel `i` along its own direction only; what all channels share
-      is then computed once, and of the rest only row `i`. A method
-      `head(features)` that returns all rows at once is used where there is one.
-
-    If the callable has an attribute `many_directions` that is true, several directions
-    are pushed through it at once, under `vmap`. Fields made of `arborax.models.MLP` are
-    fastest so; other code is, on a CPU, if directions are taken one after another.
+    - A callable as in the first form with a method `expand(y)` (or `expand(t, y)`) that
+      gives its derivatives, for fields that can have them for less than forward-mode
+      differentiation does: see `arborax.lifts.AbstractExpansion`.
     """
 
     fields: Callable | tuple[Callable, ...]
@@ -38,67 +28,33 @@ class DrivingFields(eqx.Module):
     dim: int = eqx.field(static=True)
     time_dependent: bool = eqx.field(static=True)
 
-    @property
-    def by_channel(self) -> bool:
-        """Whether rows are taken one by one: they can be had for less than all of them,
-        and are long enough for that to be faster."""
-        if isinstance(self.fields, tuple):
-            return True
-        return self.has_features and self.dim >= _LONG_ROW
-
-    @property
-    def has_features(self) -> bool:
-        """Whether the fields are given with `features` and `channel`."""
-        return all(hasattr(self.fields, name) for name in ("features", "channel"))
-
-    @property
-    def many_directions(self) -> bool:
-        """Whether derivatives along several directions are best taken at once."""
-        return bool(getattr(self.fields, "many_directions", False))
-
     def __call__(self, t, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         """All fields at `y`."""
-        if isinstance(self.fields, tuple):
-            given = self.features(t, y)
-            return jnp.stack([self.channel(i, given) for i in range(self.number)])
         args = (t, y) if self.time_dependent else (y,)
-        out = jnp.asarray(self.fields(*args))
-        if out.shape != (self.number, self.dim):
+        if isinstance(self.fields, tuple):
+            return jnp.stack([self.channel(i, *args) for i in range(self.number)])
+        return self.check(jnp.asarray(self.fields(*args)))
+
+    def channel(self, i: int, *args) -> Float[Array, " dim"]:
+        """Field number `i` of a tuple, at `(y,)` or `(t, y)`."""
+        assert isinstance(self.fields, tuple)
+        out = jnp.asarray(self.fields[i](*args))
+        if out.shape != (self.dim,):
+            raise ValueError(
+                f"field number {i} must return frame coordinates of shape "
+                f"({self.dim},), got {out.shape}."
+            )
+        return out
+
+    def check(self, value: Array) -> Float[Array, "channels dim"]:
+        """Refuse values of the wrong shape."""
+        if value.shape != (self.number, self.dim):
             raise ValueError(
                 f"`fields` must return one row for each of the {self.number} channels "
                 f"of the control, in frame coordinates: shape "
-                f"{(self.number, self.dim)}, got {out.shape}."
+                f"{(self.number, self.dim)}, got {value.shape}."
             )
-        return out
-
-    def features(self, t, y: PyTree[Array]) -> PyTree[Array]:
-        """What all channels share at `y`."""
-        if isinstance(self.fields, tuple):
-            return (t, y) if self.time_dependent else (y,)
-        fields: Any = self.fields
-        return fields.features(t, y) if self.time_dependent else fields.features(y)
-
-    def channel(self, i: int, features: PyTree[Array]) -> Float[Array, " dim"]:
-        """Field number `i` from the features."""
-        if isinstance(self.fields, tuple):
-            out, name = self.fields[i](*features), f"field number {i}"
-        else:
-            fields: Any = self.fields
-            out, name = fields.channel(i, features), "`fields.channel`"
-        out = jnp.asarray(out)
-        if out.shape != (self.dim,):
-            raise ValueError(
-                f"{name} must return frame coordinates of shape ({self.dim},), got "
-                f"{out.shape}."
-            )
-        return out
-
-    def head(self, features: PyTree[Array]) -> Float[Array, "channels dim"]:
-        """All fields from the features."""
-        fields: Any = self.fields
-        if hasattr(fields, "head"):
-            return fields.head(features)
-        return jnp.stack([self.channel(i, features) for i in range(self.number)])
+        return value
 
 
 def _takes_time(field: Callable) -> bool:

@@ -7,11 +7,9 @@ $$\nabla_{V_i} \nabla_{V_j} V_k = \nabla_i N_{jk} + \nabla_{D_i V_j} V_k, \qquad
 \nabla_{\nabla_{V_i} V_j} V_k = \nabla_{N_{ij}} V_k ,$$
 
 where $i, j$ as directions stand for the values of $V_i, V_j$, frozen. So all trees of
-three vertices need the first and second derivatives of the fields along $m = \min(d,
-dim)$ directions, $1 + m + m^2$ evaluations in all: coefficients are contracted with the
-values of the fields, never the other way round. Where fields have a hidden layer in
-common (`features`), second derivatives are taken of that alone, and combined before
-they go through the last layer.
+three vertices need the fields, their derivatives along $m = \min(d, dim)$ directions,
+and second derivatives along pairs of these, contracted for each channel with
+coefficients that are known beforehand.
 """
 
 from typing import TYPE_CHECKING
@@ -19,10 +17,12 @@ from typing import TYPE_CHECKING
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
+from ._flat import is_flat
 from ._grading import tree_grading
-from ._linear import combine, small_product
+from ._linear import add, combine, small_product
+from ._trees import Trees, trees_of
 
 
 if TYPE_CHECKING:
@@ -31,35 +31,24 @@ if TYPE_CHECKING:
 
 def third_order(
     calculus: "FrameCalculus", x: list[Float[Array, " _"]], y
-) -> tuple[Float[Array, " dim"], tuple[Array, Array]]:
+) -> tuple[Float[Array, " dim"], tuple[Trees, Trees]]:
     """Coefficients of weights one to three, in the layout of `tree_grading`.
 
-    **Returns:** the field, and the values of all trees of one and two vertices,
-    `(d, dim)` and `(d * d, dim)`.
+    **Returns:** the field, and the trees of one and two vertices.
     """
     d, n = calculus.driving.number, calculus.dim
     grading = tree_grading(d, 3)
     chain = grading.block(x[2], 3, 1)  # i |> (j |> k), as (i, jk)
     bush = grading.block(x[2], 3, 2).reshape(d, d * d)  # (i |> j) |> k, as (i, jk)
 
-    features, head = calculus.features, calculus.head
-    shared = features(y)
-    v = head(shared)
+    expansion = calculus.expand(y)
+    v = expansion.value
     by_frame = n < d
     basis = calculus.eye(v) if by_frame else v
     m = basis.shape[0]
     along_basis = (lambda c: small_product(v.T, c)) if by_frame else (lambda c: c)
-
-    def derive_features(z):
-        return calculus.along(jax.linearize(features, z)[1], z, basis)
-
-    first, derivative = jax.linearize(derive_features, y)
-    second = calculus.along(derivative, y, basis)  # (p, q, features)
-
-    def derive_head(s):
-        return jax.vmap(jax.linearize(head, s)[1])(first)
-
-    dots, bend = jax.linearize(derive_head, shared)  # (q, channels, dim)
+    directions = calculus.tangents(y, basis)
+    dots, bend = expansion.along(directions)
     dots = dots.reshape(m * d, n)
 
     # Coefficients by direction: (p, j, k), then (p, q, k).
@@ -75,24 +64,30 @@ def third_order(
         nablas = dots + turned
         w = w + small_product(flat(bush), turned)
 
-    # Tangents of the features, one for each channel, through the last layer together.
-    if by_frame:
-        tangents = combine(w, first)
-    else:
-        tangents = calculus.along(jax.linearize(features, y)[1], y, w)
-    join = lambda leaf: leaf.reshape(m * m, *leaf.shape[2:])  # noqa: E731
-    bent = combine(flat(pairs), jtu.tree_map(join, second))
-    tangents = jtu.tree_map(jnp.add, tangents, bent)
-    out = small_product(x[0][None], v)[0] + calculus.head_along(shared, tangents)
-    if calculus.driving.has_features:
-        curved = jax.vmap(bend)(first).reshape(m * m * d, n)
-        out = out + small_product(pairs.reshape(1, -1), curved)[0]
+    tangents = calculus.tangents(y, w)
+    if not is_flat(calculus.geometry):
+        turns = combine(flat(pairs), _turns(calculus.geometry, y, basis, directions))
+        tangents = add(tangents, turns)
+    out = small_product(x[0][None], v)[0] + bend(pairs, tangents)
     if not calculus.parallel:
         out = out + _connect(calculus, y, basis, v, w, pairs, dots, nablas)
 
-    trees = nablas.reshape(m, d * n)
-    trees = small_product(v, trees) if by_frame else trees
-    return out, (v, trees.reshape(d * d, n))
+    def with_pairs(c):
+        c = along_basis(c.reshape(d, -1)).reshape(m * d, -1)
+        return small_product(nablas.T, c)
+
+    return out, (trees_of(v), Trees(d * d, with_pairs))
+
+
+def _turns(geometry, y, basis: Array, directions: PyTree[Array]) -> PyTree[Array]:
+    """Derivatives of the frame fields `q` along the directions `p`, one row a pair."""
+
+    def one(direction, q):
+        return jax.jvp(lambda z: geometry.frame(z, q), (y,), (direction,))[1]
+
+    rows = jax.vmap(jax.vmap(one, in_axes=(None, 0)), in_axes=(0, None))
+    join = lambda leaf: leaf.reshape(-1, *leaf.shape[2:])  # noqa: E731
+    return jtu.tree_map(join, rows(directions, basis))
 
 
 def _connect(calculus, y, basis, v, w, pairs, dots, nablas) -> Float[Array, " dim"]:

@@ -3,25 +3,35 @@ r"""Forests of two or more trees: what torsion and curvature contribute.
 A forest acts on functions by $F(t_1 .. t_m) \phi = \nabla^m \phi(F(t_1), .., F(t_m))$,
 which is tensorial: no further derivative of the driving fields is needed, only the
 geometry is differentiated. A primitive element is a Lie polynomial in its trees, so
-second-order parts cancel; pairs give $-T(F(t_1), F(t_2))/2$ with the torsion
-$T(u, v) = \Gamma(u, v) - \Gamma(v, u) - [u, v]$.
+only Lie brackets of these matter. With the torsion $T(u, v) = \Gamma(u, v) - \Gamma(v,
+u) - [u, v]$ and the curvature $R$, by the Ricci identity,
+
+$$[u, v] \mapsto -T(u, v), \qquad
+[[u, v], w] \mapsto -R(u, v) w + (\nabla_w T)(u, v) + T(T(u, v), w),$$
+
+and a Lie polynomial of degree $m$ is $1/m$ times the sum of its left-normed brackets.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
+from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ..geometry._settle import settle
 from ._calculus import FrameCalculus
 from ._linear import small_product, sum_rows
+from ._trees import Trees
+
+
+_TABLES = 8  # dimension up to which the curvature is computed as a table
 
 
 def forest_tensors(
-    coefficients: dict[tuple[int, ...], Float[Array, " _"]],
-    values: tuple[Float[Array, "_ dim"], ...],
+    coefficients: dict[tuple[int, ...], Float[Array, " _"]], trees: tuple[Trees, ...]
 ) -> dict[int, Array]:
     """Contract forest coefficients with the fields of their trees.
 
@@ -32,12 +42,12 @@ def forest_tensors(
     tensors: dict[int, Array] = {}
     for composition, x in coefficients.items():
         order = len(composition)
-        x = x.reshape(tuple(values[k - 1].shape[0] for k in composition))
         for k in composition:
-            # Contract the leading axis; the new frame axis goes last.
-            rest = x.shape[1:]
-            x = small_product(x.reshape(x.shape[0], -1).T, values[k - 1])
-            x = settle(x).reshape(*rest, -1)
+            # The leading axis is contracted; the new frame axis goes last.
+            x = trees[k - 1].contract(x.reshape(trees[k - 1].count, -1))
+            dim = x.shape[0]
+            x = settle(x.T.reshape(-1))
+        x = x.reshape((dim,) * order)
         tensors[order] = tensors[order] + x if order in tensors else x
     return tensors
 
@@ -99,16 +109,55 @@ def _total_derivative(calculus: FrameCalculus, y, tensors: dict[int, Any]):
     return jtu.tree_map(jnp.add, out, sum_rows(jax.vmap(one)(rest, eye)))
 
 
+def _double_brackets(calculus: FrameCalculus, y, like: Array) -> Array:
+    """The image of `[[e_a, e_b], e_c]` for all frame fields, `(a, b, c, dim)`."""
+    eye = calculus.eye(like)
+
+    def table(product: Callable, z) -> Array:
+        rows = jax.vmap(product, in_axes=(None, None, 0))
+        return jax.vmap(rows, in_axes=(None, 0, None))(z, eye, eye)
+
+    def derivatives(f: Callable) -> tuple[Array, Array]:
+        value, push = jax.linearize(f, y)
+        return value, jax.vmap(push)(calculus.tangents(y, eye))
+
+    def apply(spec: str, a: Array, b: Array) -> Array:
+        return jnp.einsum(spec, a, b, precision=Precision.HIGHEST)
+
+    bracket = lambda z: table(calculus.geometry.bracket, z)  # noqa: E731
+    if calculus.parallel:
+        b, db = derivatives(bracket)
+        return apply("abe,ecf->abcf", b, b) - jnp.moveaxis(db, 0, 2)
+
+    christoffel = lambda z: table(calculus.connect, z)  # noqa: E731
+    (b, db), (g, dg) = derivatives(bracket), derivatives(christoffel)
+    t = g - jnp.swapaxes(g, 0, 1) - b
+    dt = dg - jnp.swapaxes(dg, 1, 2) - db
+    nested = dg + apply("bce,aef->abcf", g, g)  # nabla_a nabla_b e_c
+    curvature = nested - jnp.swapaxes(nested, 0, 1) - apply("abe,ecf->abcf", b, g)
+    turned = jnp.moveaxis(dt, 0, 2) + apply("abe,cef->abcf", t, g)
+    turned = turned - apply("cae,ebf->abcf", g, t) - apply("cbe,aef->abcf", g, t)
+    return turned - curvature + apply("abe,ecf->abcf", t, t)
+
+
 def forest_part(
     calculus: FrameCalculus,
     y,
     coefficients: dict[tuple[int, ...], Float[Array, " _"]],
-    values: tuple[Float[Array, "_ dim"], ...],
+    trees: tuple[Trees, ...],
+    torsion_free: bool,
 ) -> Float[Array, " dim"]:
     """The contribution of all forests of two or more trees, in frame coordinates."""
-    tensors = forest_tensors(coefficients, values)
-    out = torsion_part(calculus, y, tensors.pop(2))
-    if not tensors:
-        return out
-    ambient = _total_derivative(calculus, y, tensors)
-    return out + calculus.geometry.coordinates(y, ambient)
+    if torsion_free:
+        coefficients = {c: x for c, x in coefficients.items() if len(c) > 2}
+    tensors = forest_tensors(coefficients, trees)
+    pair, rest = tensors.pop(2, None), tensors
+    out = 0 if pair is None else torsion_part(calculus, y, pair)
+    if set(rest) == {3} and calculus.dim <= _TABLES:
+        table = _double_brackets(calculus, y, rest[3])
+        table = table.reshape(-1, calculus.dim)
+        return out + small_product(rest[3].reshape(1, -1), table)[0] / 3
+    if rest:
+        ambient = _total_derivative(calculus, y, rest)
+        out = out + calculus.geometry.coordinates(y, ambient)
+    return out

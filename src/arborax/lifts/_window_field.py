@@ -20,33 +20,28 @@ from ..algebra import (
     Shuffle,
     SparseMap,
 )
-from ..geometry import AbstractGeometry, Euclidean
+from ..geometry import AbstractGeometry
 from ._ambient import AmbientCalculus
 from ._calculus import FrameCalculus
 from ._fields import as_driving_fields, check_fields, DrivingFields
+from ._flat import is_flat
 from ._grading import tree_grading
 from ._linear import small_product
 from ._magma import magma_maps
 from ._third_order import third_order
 from ._torsion import forest_part, torsion_part
+from ._trees import trees_of
 from ._words import alphabet, word_maps
 
 
 _DENSE = 1 << 14  # entries below which a matrix product beats gathering
 
 
-def is_flat(geometry: AbstractGeometry) -> bool:
-    """Whether the frame is that of a flat space: constant, and parallel."""
-    factors = getattr(geometry, "factors", None)
-    if factors is not None:
-        return all(is_flat(factor) for factor in factors)
-    return isinstance(geometry, Euclidean)
-
-
 def _apply(table: SparseMap, x: Array) -> Array:
     if math.prod(table.shape) <= _DENSE:
-        dense = jnp.asarray(table.todense(), x.dtype)
-        return jnp.matmul(dense, x, precision=Precision.HIGHEST)
+        # From the left: under `vmap` the batch then comes first.
+        dense = jnp.asarray(table.todense().T, x.dtype)
+        return jnp.matmul(x, dense, precision=Precision.HIGHEST)
     return table(x)
 
 
@@ -77,7 +72,7 @@ class WindowField(eqx.Module):
 
     @property
     def _by_words(self) -> bool:
-        return isinstance(self.alg, Shuffle | Ito) and self.alg.depth > 2
+        return isinstance(self.alg, Shuffle | Ito) and self.alg.depth > 3
 
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
         """What `evaluate` needs of the log-signature. Linear; do this once a window."""
@@ -118,15 +113,17 @@ class WindowField(eqx.Module):
             if isinstance(self.alg, Shuffle | Ito):
                 # Trees and pairs have the same coefficients up to a symmetric part.
                 return out + torsion_part(frame, y, small_product(w.T, v))
-            values = (v,)
+            values = (trees_of(v),)
         elif depth == 3:
             out, values = third_order(frame, trees, y)
         else:
-            values = frame.trees(y, depth - 1)
-            out = frame.contract(trees, y, grading, values)
+            known = frame.trees(y, depth - 1)
+            out = frame.contract(trees, y, grading, known)
+            values = tuple(map(trees_of, known))
         maps = magma_maps(self.alg, False)
         keys = [key for key in maps if len(key) > 1]
-        return out + forest_part(frame, y, dict(zip(keys, forests)), values)
+        forests = dict(zip(keys, forests))
+        return out + forest_part(frame, y, forests, values, torsion_free)
 
 
 def lift(
@@ -162,12 +159,10 @@ def lift(
     **Arguments:**
 
     - `fields`: `fields(y)` returning frame coordinates of all `d` driving fields, shape
-        `(d, dim)`; or a list of `d` callables returning `(dim,)`. With methods
-        `features(y)` and `channel(i, features)` direction `i` computes output channel
-        `i` only. Fields of two
-        required arguments are called as `fields(t, y)`: time is then frozen in
-        each evaluation (its derivatives do not enter the brackets; make time a
-        state or a channel of the driver if these are wanted).
+        `(d, dim)`; or a list of `d` callables returning `(dim,)`. Fields of two
+        required arguments are called as `fields(t, y)`: time is then frozen in each
+        evaluation (its derivatives do not enter the brackets; make time a state or a
+        channel of the driver if these are wanted).
     - `alg`: the algebra of the log-signature.
     - `geometry`: where the state lives.
     - `time_dependent`: set it if counting the arguments of `fields` misleads.

@@ -5,12 +5,12 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import jax.random as jr
-import jax.tree_util as jtu
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from ._rows import activate, affine
+from ..lifts import AbstractExpansion
+from ._expansion import PerceptronExpansion
+from ._rows import activate, affine, flatten
 
 
 def lipswish(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -62,30 +62,18 @@ class MLP(eqx.Module):
             x = activate(self.activation, affine(layer.weight, layer.bias, x))
         return x
 
-    def head(self, x: Float[Array, " width"], rows: slice = slice(None)) -> Array:
-        """The output, or some rows of it, from the last hidden layer."""
+    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         layer = self.layers[-1]
         assert layer.bias is not None
-        x = affine(layer.weight[rows], layer.bias[rows], x)
+        x = affine(layer.weight, layer.bias, self.trunk(x))
         return activate(self.final_activation, x)
-
-    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
-        return self.head(self.trunk(x))
-
-
-def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
-    """All numbers of a point as one vector."""
-    return jnp.concatenate([jnp.ravel(leaf) for leaf in jtu.tree_leaves(y)])
 
 
 class VectorField(eqx.Module):
     """A perceptron of the flattened state, reshaped to `(channels, dim)`.
 
-    `channel(i, features)` gives row `i` alone from the last hidden layer: lifts
-    differentiate each channel along its own direction, and need only its part.
+    Lifts take its derivatives layer by layer, as `expand` gives them.
     """
-
-    many_directions = True
 
     mlp: MLP
     channels: int = eqx.field(static=True)
@@ -94,14 +82,9 @@ class VectorField(eqx.Module):
     def __call__(self, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         return self.mlp(flatten(y)).reshape(self.channels, self.dim)
 
-    def features(self, y: PyTree[Array]) -> Float[Array, " width"]:
-        """The last hidden layer."""
-        return self.mlp.trunk(flatten(y))
-
-    def head(self, features: Float[Array, " width"]) -> Float[Array, "channels dim"]:
-        """All rows, from the last hidden layer."""
-        return self.mlp.head(features).reshape(self.channels, self.dim)
-
-    def channel(self, i: int, features: Float[Array, " width"]) -> Float[Array, " dim"]:
-        """Row `i`."""
-        return self.mlp.head(features, slice(i * self.dim, (i + 1) * self.dim))
+    def expand(self, y: PyTree[Array]) -> AbstractExpansion:
+        """The fields at `y`, with derivatives."""
+        mlp = self.mlp
+        f = [mlp.activation] * (len(mlp.layers) - 1) + [mlp.final_activation]
+        layers = [(layer.weight, layer.bias, g) for layer, g in zip(mlp.layers, f)]
+        return PerceptronExpansion(layers, flatten(y), self.channels)

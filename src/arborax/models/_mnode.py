@@ -14,7 +14,8 @@ from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, EuclideanRK
 from ._base import AbstractModel, check_path
-from ._mlp import flatten, MLP
+from ._mlp import MLP
+from ._rows import flatten
 
 
 class MNODE(AbstractModel):

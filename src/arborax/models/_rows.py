@@ -7,6 +7,7 @@ short axes element by element. Here all rows, whatever axes they come from, ente
 product, and its transposes are such products again.
 """
 
+import dataclasses
 import functools as ft
 from collections.abc import Callable
 from typing import Any
@@ -14,11 +15,12 @@ from typing import Any
 import jax
 import jax.lax as lax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
-from ..geometry._small_product import small_product
+from ..geometry._small_product import scale
 
 
 def _join(x: Array) -> Array:
@@ -98,34 +100,50 @@ _register(_product_p, _product, _product_transpose, _product_batch)
 _register(_outer_p, _outer, _outer_transpose, _outer_batch)
 
 
+def rows_product(
+    x: Float[Array, "*rows in"], weight: Float[Array, "out in"]
+) -> Float[Array, "*rows out"]:
+    """`x @ weight.T`. All axes of `x` but the last, and those that `vmap` gives to it,
+    become rows of one product, and of one product in the gradient of `weight`."""
+    dtype = jnp.result_type(weight, x)
+    return _product_p.bind(jnp.asarray(x, dtype), jnp.asarray(weight, dtype))
+
+
 def affine(
     weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
 ) -> Float[Array, " out"]:
-    """`weight @ x + bias`. All axes that `vmap` gives to `x` become rows of one
-    product, and of one product in the gradient of `weight`."""
+    """`weight @ x + bias`; see `rows_product`."""
     if x.shape != weight.shape[1:]:
         raise ValueError(
             f"a layer of {weight.shape[1]} inputs was given an array of shape "
             f"{x.shape}. Use `jax.vmap` for a batch."
         )
-    dtype = jnp.result_type(weight, x)
-    return _product_p.bind(jnp.asarray(x, dtype), jnp.asarray(weight, dtype)) + bias
-
-
-def _each(f: Callable, x: Array) -> Array:
-    return jax.vmap(f)(x.reshape(-1)).reshape(x.shape)
+    return rows_product(x, weight) + bias
 
 
 @ft.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def activate(f: Callable, x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`f`, a function of one number, of each number in `x`. Its derivative is a factor
+    """`f`, a function of one number, of each number in `x`. Its derivatives are factors
     for each number, computed once for all directions."""
-    return _each(f, x)
+    return jax.vmap(f)(x.reshape(-1)).reshape(x.shape)
 
 
 @activate.defjvp
 def _activate_jvp(f, primals, tangents) -> tuple[Any, Any]:
     (x,), (dx,) = primals, tangents
-    value, slope = jax.jvp(ft.partial(_each, f), (x,), (jnp.ones_like(x),))
-    last = (..., None, None)
-    return value, small_product(slope[last], dx[last])[..., 0, 0]
+    return activate(f, x), scale(activate(Derivative(f), x), dx)
+
+
+@dataclasses.dataclass(frozen=True)
+class Derivative:
+    """The derivative of a function of one number."""
+
+    f: Callable
+
+    def __call__(self, x: Float[Array, ""]) -> Float[Array, ""]:
+        return jax.jvp(self.f, (x,), (jnp.ones_like(x),))[1]
+
+
+def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
+    """All numbers of a point as one vector."""
+    return jnp.concatenate([jnp.ravel(leaf) for leaf in jtu.tree_leaves(y)])

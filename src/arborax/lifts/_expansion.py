@@ -1,0 +1,104 @@
+r"""Driving fields at a point, and their derivatives of first and second order.
+
+Window fields need derivatives contracted with coefficients, channel by channel:
+$\sum_k D v_k[u_k]$ with a direction for each channel, and $\sum_{kpq} X^{pq}_k D^2
+v_k[e_p, e_q]$ with directions $e_p$ that all channels share. Fields that know their
+structure can do better than one evaluation for each pair of directions. They say so by
+a method `expand(y)` (or `expand(t, y)`) that returns an `AbstractExpansion`;
+`arborax.models.VectorField` has one.
+"""
+
+import abc
+import functools as ft
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, Float, PyTree
+
+from ._fields import DrivingFields
+from ._linear import small_product, take, trace
+
+
+_WRITTEN_OUT = 8  # directions
+
+
+class AbstractExpansion(abc.ABC):
+    """Derivatives of the fields at a point. Directions are tangent vectors of the
+    ambient space with a leading axis."""
+
+    value: Float[Array, "channels dim"]
+
+    @abc.abstractmethod
+    def contract(self, tangents: PyTree[Array]) -> Float[Array, " dim"]:
+        """The sum over channels of the derivative of channel `k` along tangent `k`."""
+
+    @abc.abstractmethod
+    def along(
+        self, directions: PyTree[Array]
+    ) -> tuple[Float[Array, "directions channels dim"], Callable]:
+        """Derivatives of all channels along each direction, and a function `bend(pairs,
+        tangents)`: for `pairs` of shape `(directions, directions, channels)`, the sum
+        over channels of second derivatives with these coefficients, and `contract` of
+        the tangents besides."""
+
+
+class FieldExpansion(AbstractExpansion):
+    """By forward-mode differentiation of whatever the fields are.
+
+    A few directions are written out: the values of the fields are then not broadcast
+    over directions, and reverse mode has no short sums over them, which are slow on a
+    CPU (see `arborax.geometry._small_product`).
+    """
+
+    def __init__(self, fields: DrivingFields, t, y: PyTree[Array]):
+        self._point = y
+        self._fields = fields
+        self._call = lambda z: fields(t, z)
+        if isinstance(fields.fields, tuple):
+            args = (lambda z: (t, z)) if fields.time_dependent else (lambda z: (z,))
+            self._each = [
+                jax.linearize(lambda z, i=i: fields.channel(i, *args(z)), y)
+                for i in range(fields.number)
+            ]
+            self.value = jnp.stack([value for value, _ in self._each])
+            self._derivative = lambda u: jnp.stack([dot(u) for _, dot in self._each])
+        else:
+            self._each = None
+            self.value, self._derivative = jax.linearize(self._call, y)
+
+    def contract(self, tangents):
+        if self._each is None:
+            return trace(self._push(self._derivative, tangents))
+        terms = [dot(take(i, tangents)) for i, (_, dot) in enumerate(self._each)]
+        return ft.reduce(jnp.add, terms)
+
+    def along(self, directions):
+        def derive(z):
+            return self._push(jax.linearize(self._call, z)[1], directions)
+
+        def bend(pairs, tangents):
+            derivative = jax.linearize(derive, self._point)[1]
+            second = jax.vmap(derivative)(directions)
+            dim = second.shape[-1]
+            out = small_product(pairs.reshape(1, -1), second.reshape(-1, dim))[0]
+            return out + self.contract(tangents)
+
+        return self._push(self._derivative, directions), bend
+
+    def _push(self, derivative: Callable, directions) -> Array:
+        count = jtu.tree_leaves(directions)[0].shape[0]
+        if count > _WRITTEN_OUT:
+            return jax.vmap(derivative)(directions)
+        return jnp.stack([derivative(take(i, directions)) for i in range(count)])
+
+
+def expand(fields: DrivingFields, t, y: PyTree[Array]) -> AbstractExpansion:
+    """The expansion that the fields offer, or one by forward-mode differentiation."""
+    if not hasattr(fields.fields, "expand"):
+        return FieldExpansion(fields, t, y)
+    own = fields.fields.expand
+    out = own(t, y) if fields.time_dependent else own(y)
+    fields.check(out.value)
+    return out
