@@ -14,11 +14,14 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
 
-_WRITTEN_OUT = 16
+_WRITTEN_OUT = 16  # length of sums over broadcast axes
+_LONG = 32  # inner axes that are longer are left to the library, twice that for a row
 
 
 def _evaluate(a: Array, b: Array) -> Array:
     """(.. m k), (.. k n) -> (.. m n); batch axes of size one are broadcast."""
+    if a.shape[-1] > (_LONG if a.shape[-2] > 1 else 2 * _LONG):
+        return jnp.matmul(a, b)
     total = a[..., :, :1] * b[..., :1, :]
     for k in range(1, a.shape[-1]):
         total = total + a[..., :, k : k + 1] * b[..., k : k + 1, :]

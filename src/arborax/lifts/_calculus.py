@@ -29,6 +29,7 @@ from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading
 from ._linear import add, small_product, sum_rows
+from ._third_coefficients import ThirdCoefficients, TREES
 from ._third_order import third_order
 
 
@@ -151,6 +152,13 @@ class FrameCalculus:
             out = out + self.connect_rows(y, w, v)
         return settle(out), v, w
 
+    def _third_order(self, x, y) -> Float[Array, " dim"]:
+        d = self.driving.number
+        triples = x[2].reshape(2, d, d, d)  # see `tree_grading`
+        triples = jnp.swapaxes(triples, 0, 1)
+        known = ThirdCoefficients(x[0], x[1].reshape(d, d), None, triples, TREES)
+        return third_order(self, known, y)
+
     def trees(self, y, weight: int) -> tuple[Float[Array, "_ dim"], ...]:
         """Fields of all magma trees of weights `1..weight`, as in `tree_grading`."""
         if weight == 1:
@@ -219,7 +227,7 @@ class FrameCalculus:
             known=letters,
             shortcuts={
                 2: lambda tail, z: self.second_order(tail, z)[0],
-                3: lambda tail, z: third_order(self, tail, z)[0],
+                3: self._third_order,
             },
         )
 

@@ -4,17 +4,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from ..geometry._small_product import small_product as _small_product
-
-
-_SHORT = 64  # length of sums that are written out
-
-
-def small_product(
-    a: Float[Array, "m k"], b: Float[Array, "k n"]
-) -> Float[Array, "m n"]:
-    """A matrix product, written out if the inner axis is short."""
-    return a @ b if a.shape[1] > _SHORT else _small_product(a, b)
+from ..geometry._small_product import small_product as small_product
 
 
 def combine(weights: Float[Array, "out in"], tree: PyTree[Array]) -> PyTree[Array]:

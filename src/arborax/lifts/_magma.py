@@ -129,50 +129,30 @@ def _forests_to_magma(forests, scale, grading: Grading) -> dict:
     return maps
 
 
-def _compose(letter: dict, forests: dict) -> dict:
-    r"""A field as an operator before a sum of forests of magma elements: $u \nabla^m
-    \phi(w_1, ..) = \nabla^{m+1} \phi(u, w_1, ..) + \sum_r \nabla^m \phi(..,
-    \nabla_u w_r, ..)$."""
-    out: Counter = Counter()
-    for (element, x), (forest, y) in it.product(letter.items(), forests.items()):
-        out[element, *forest] += x * y
-        for r, tree in enumerate(forest):
-            out[*forest[:r], (element, tree), *forest[r + 1 :]] += x * y
-    return out
-
-
-def _letter(letter) -> dict:
-    """A letter of the alphabet as magma elements."""
-    if isinstance(letter, int):
-        return {letter: 1.0}
-    if len(letter) == 1:
-        return {letter[0]: 1.0}
-    i, j = letter
-    return {(i, j): 0.5, (j, i): 0.5} if i != j else {(i, i): 1.0}
-
-
-def _words_to_magma(alg: Shuffle | Ito, grading: Grading) -> dict:
-    """One sparse map for each composition of weights, from word coefficients."""
-    colours = np.arange(alg.dim)[None]
+def _words_to_magma(alg: Shuffle | Ito) -> dict:
+    r"""Words of weight at most two: $i * j = ij + i \triangleright j$; pairs are
+    trees."""
+    d = alg.dim
     entries = defaultdict(list)
     for column, word in enumerate(alg.words):
-        letters = [_letter(alg.letters[k]) for k in word]
-        forests = {(element,): x for element, x in letters[-1].items()}
-        for letter in reversed(letters[:-1]):
-            forests = _compose(letter, forests)
-        for forest, value in forests.items():
-            position = 0
-            for element in forest:
-                size = grading.sizes[_weight(element) - 1]
-                position = position * size + int(
-                    _position(element, colours, grading)[0]
-                )
-            entries[tuple(map(_weight, forest))].append((position, column, value))
+        letters = [np.atleast_1d(alg.letters[k]).tolist() for k in word]
+        if sum(map(len, letters)) > 2:
+            continue
+        if len(letters) == 2:
+            (i,), (j,) = letters
+            entries[2,].append((i * d + j, column, 1.0))
+            entries[1, 1].append((i * d + j, column, 1.0))
+        elif len(letters[0]) == 2:
+            i, j = letters[0]
+            entries[2,].append((i * d + j, column, 0.5))
+            entries[2,].append((j * d + i, column, 0.5))
+        else:
+            entries[1,].append((letters[0][0], column, 1.0))
     out = {}
-    for composition, parts in sorted(entries.items()):
+    for composition, parts in entries.items():
         rows, columns, values = zip(*parts)
-        height = int(np.prod([grading.sizes[k - 1] for k in composition]))
-        out[composition] = SparseMap(rows, columns, values, (height, len(alg.words)))
+        shape = (d ** sum(composition), len(alg.words))
+        out[composition] = SparseMap(rows, columns, values, shape)
     return out
 
 
@@ -182,7 +162,7 @@ def magma_maps(alg: AbstractHopfAlgebra, flat: bool) -> dict:
 
     **Arguments:**
 
-    - `alg`: the algebra.
+    - `alg`: the algebra; of a word algebra weights one and two are mapped.
     - `flat`: leave out forests of two or more trees, whose fields vanish.
 
     **Returns:**
@@ -199,7 +179,7 @@ def magma_maps(alg: AbstractHopfAlgebra, flat: bool) -> dict:
         maps = _forests_to_magma(alg.basis, np.ones(alg.size), grading)
     else:
         assert isinstance(alg, Shuffle | Ito)
-        maps = _words_to_magma(alg, grading)
+        maps = _words_to_magma(alg)
     embed = alg.primitive_maps[1]
     return {
         composition: table @ embed

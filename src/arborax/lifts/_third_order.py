@@ -1,4 +1,4 @@
-r"""Window fields of weight three from one second-order expansion of the fields.
+r"""Window fields of depth three from one expansion of the fields to second order.
 
 With $D_p$ the derivative along a frame field with frozen coefficients $p$ and
 $N_{qk} = \nabla_q V_k$,
@@ -9,7 +9,7 @@ $$\nabla_{V_i} \nabla_{V_j} V_k = \nabla_i N_{jk} + \nabla_{D_i V_j} V_k, \qquad
 where $i, j$ as directions stand for the values of $V_i, V_j$, frozen. So all trees of
 three vertices need the fields, their derivatives along $m = \min(d, dim)$ directions,
 and second derivatives along pairs of these, contracted for each channel with
-coefficients that are known beforehand.
+coefficients that are known beforehand. Forests need no more.
 """
 
 from typing import TYPE_CHECKING
@@ -19,10 +19,11 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from ..geometry._settle import settle
 from ._flat import is_flat
-from ._grading import tree_grading
 from ._linear import add, combine, small_product
-from ._trees import Trees, trees_of
+from ._third_coefficients import pick, ThirdCoefficients
+from ._torsion import double_bracket_part, torsion_part
 
 
 if TYPE_CHECKING:
@@ -30,53 +31,73 @@ if TYPE_CHECKING:
 
 
 def third_order(
-    calculus: "FrameCalculus", x: list[Float[Array, " _"]], y
-) -> tuple[Float[Array, " dim"], tuple[Trees, Trees]]:
-    """Coefficients of weights one to three, in the layout of `tree_grading`.
-
-    **Returns:** the field, and the trees of one and two vertices.
-    """
+    calculus: "FrameCalculus", x: ThirdCoefficients, y
+) -> Float[Array, " dim"]:
+    """The window field with these coefficients."""
     d, n = calculus.driving.number, calculus.dim
-    grading = tree_grading(d, 3)
-    chain = grading.block(x[2], 3, 1)  # i |> (j |> k), as (i, jk)
-    bush = grading.block(x[2], 3, 2).reshape(d, d * d)  # (i |> j) |> k, as (i, jk)
-
     expansion = calculus.expand(y)
     v = expansion.value
     by_frame = n < d
     basis = calculus.eye(v) if by_frame else v
     m = basis.shape[0]
-    along_basis = (lambda c: small_product(v.T, c)) if by_frame else (lambda c: c)
     directions = calculus.tangents(y, basis)
     dots, bend = expansion.along(directions)
     dots = dots.reshape(m * d, n)
-
-    # Coefficients by direction: (p, j, k), then (p, q, k).
-    chain, bush = (along_basis(c).reshape(m, d, d) for c in (chain, bush))
-    pairs = jax.vmap(along_basis)(chain)
-
-    flat = lambda c: c.reshape(-1, d).T  # noqa: E731
-    w = small_product(x[1].reshape(d, d).T, v) + small_product(flat(chain + bush), dots)
     nablas = dots
     if not calculus.parallel:
         rows = jax.vmap(calculus.connect, in_axes=(None, None, 0))
         turned = jax.vmap(rows, in_axes=(None, 0, None))(y, basis, v).reshape(m * d, n)
-        nablas = dots + turned
-        w = w + small_product(flat(bush), turned)
+        nablas = settle(dots + turned)
+
+    # Coefficients by direction: first one index, (p, j, k), then two, (p, q, k).
+    stack = x.triples
+    if by_frame:
+        stack = settle(small_product(v.T, stack.reshape(d, -1)))
+    stack = stack.reshape(m, -1, d, d)
+    once = lambda name: pick(stack, x.slots(name))  # noqa: E731
+    both: dict[tuple[int, ...], Array] = {}
+
+    def twice(name):
+        slots = x.slots(name)
+        if slots not in both:
+            one = once(name)
+            by_rows = jax.vmap(lambda c: small_product(v.T, c))
+            both[slots] = settle(by_rows(one)) if by_frame else one
+        return both[slots]
+
+    flat = lambda c: c.reshape(-1, d).T  # noqa: E731
+    chain, pairs = once("chain"), twice("chain")
+    w = small_product(x.pairs.T, v) + small_product(flat(chain), dots)
+    if x.slots("bush"):
+        w = w + small_product(flat(once("bush")), nablas)
+    w = settle(w)
 
     tangents = calculus.tangents(y, w)
     if not is_flat(calculus.geometry):
         turns = combine(flat(pairs), _turns(calculus.geometry, y, basis, directions))
         tangents = add(tangents, turns)
-    out = small_product(x[0][None], v)[0] + bend(pairs, tangents)
+    out = small_product(x.singles[None], v)[0] + bend(pairs, tangents)
     if not calculus.parallel:
         out = out + _connect(calculus, y, basis, v, w, pairs, dots, nablas)
 
-    def with_pairs(c):
-        c = along_basis(c.reshape(d, -1)).reshape(m * d, -1)
-        return small_product(nablas.T, c)
-
-    return out, (trees_of(v), Trees(d * d, with_pairs))
+    # Two trees: the fields of one and of two vertices, in both orders.
+    if x.slots("later"):
+        assert x.two is not None
+        tensor = small_product(small_product(x.two.T, v).T, v)
+        first = small_product(flat(once("earlier")), nablas)
+        rows = small_product(twice("later").reshape(m, m * d), nablas)
+        if x.slots("between"):
+            middle = jnp.swapaxes(twice("between"), 0, 1).reshape(m, m * d)
+            rows = rows + small_product(middle, nablas)
+        tensor = tensor + small_product(first.T, v) + small_product(basis.T, rows)
+        out = out + torsion_part(calculus, y, settle(tensor))
+    if x.slots("three"):
+        cubic = small_product(twice("three").reshape(m * m, d), v)
+        if not by_frame:
+            cubic = small_product(basis.T, cubic.reshape(m, m * n)).reshape(n, m, n)
+            cubic = jax.vmap(lambda c: small_product(basis.T, c))(cubic)
+        out = out + double_bracket_part(calculus, y, settle(cubic.reshape(n, n, n)))
+    return settle(out)
 
 
 def _turns(geometry, y, basis: Array, directions: PyTree[Array]) -> PyTree[Array]:
@@ -98,7 +119,7 @@ def _connect(calculus, y, basis, v, w, pairs, dots, nablas) -> Float[Array, " di
     rows = small_product(second, dots)
     rows = rows + small_product(pairs.reshape(m, m * d), nablas)
     moment = small_product(w.T, v) + small_product(basis.T, rows)
-    out = calculus.geometry.christoffel_sum(y, moment)
+    out = calculus.geometry.christoffel_sum(y, settle(moment))
     moments = jax.vmap(lambda c: small_product(basis.T, small_product(c, v)))(pairs)
 
     def one(p, moment):

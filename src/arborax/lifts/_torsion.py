@@ -13,7 +13,7 @@ and a Lie polynomial of degree $m$ is $1/m$ times the sum of its left-normed bra
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
@@ -22,16 +22,18 @@ from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ..geometry._settle import settle
-from ._calculus import FrameCalculus
 from ._linear import small_product, sum_rows
-from ._trees import Trees
 
+
+if TYPE_CHECKING:
+    from ._calculus import FrameCalculus
 
 _TABLES = 8  # dimension up to which the curvature is computed as a table
 
 
 def forest_tensors(
-    coefficients: dict[tuple[int, ...], Float[Array, " _"]], trees: tuple[Trees, ...]
+    coefficients: dict[tuple[int, ...], Float[Array, " _"]],
+    values: tuple[Float[Array, "_ dim"], ...],
 ) -> dict[int, Array]:
     """Contract forest coefficients with the fields of their trees.
 
@@ -42,17 +44,19 @@ def forest_tensors(
     tensors: dict[int, Array] = {}
     for composition, x in coefficients.items():
         order = len(composition)
+        x = x.reshape(tuple(values[k - 1].shape[0] for k in composition))
         for k in composition:
-            # The leading axis is contracted; the new frame axis goes last.
-            x = trees[k - 1].contract(x.reshape(trees[k - 1].count, -1))
-            dim = x.shape[0]
-            x = settle(x.T.reshape(-1))
-        x = x.reshape((dim,) * order)
+            # Contract the leading axis; the new frame axis goes last.
+            rest = x.shape[1:]
+            x = small_product(x.reshape(x.shape[0], -1).T, values[k - 1])
+            x = settle(x).reshape(*rest, -1)
         tensors[order] = tensors[order] + x if order in tensors else x
     return tensors
 
 
-def torsion_part(calculus: FrameCalculus, y, tensor: Float[Array, "dim dim"]) -> Array:
+def torsion_part(
+    calculus: "FrameCalculus", y, tensor: Float[Array, "dim dim"]
+) -> Array:
     """Pairs of trees: the torsion contracted with an antisymmetric tensor."""
     geometry = calculus.geometry
 
@@ -77,7 +81,7 @@ def _lower(christoffel: Array, tensors: dict[int, Array]) -> dict[int, Array]:
     return out
 
 
-def _total_derivative(calculus: FrameCalculus, y, tensors: dict[int, Any]):
+def _total_derivative(calculus: "FrameCalculus", y, tensors: dict[int, Any]):
     r"""$\sum_m X_m \cdot \nabla^m \mathrm{id}$ in the ambient space, `X` frozen.
 
     From $\nabla^m \phi(u_1, ..) = u_1(\nabla^{m-1} \phi(u_2, ..)) - \sum_r
@@ -109,7 +113,7 @@ def _total_derivative(calculus: FrameCalculus, y, tensors: dict[int, Any]):
     return jtu.tree_map(jnp.add, out, sum_rows(jax.vmap(one)(rest, eye)))
 
 
-def _double_brackets(calculus: FrameCalculus, y, like: Array) -> Array:
+def _double_brackets(calculus: "FrameCalculus", y, like: Array) -> Array:
     """The image of `[[e_a, e_b], e_c]` for all frame fields, `(a, b, c, dim)`."""
     eye = calculus.eye(like)
 
@@ -140,24 +144,27 @@ def _double_brackets(calculus: FrameCalculus, y, like: Array) -> Array:
     return turned - curvature + apply("abe,ecf->abcf", t, t)
 
 
+def double_bracket_part(
+    calculus: "FrameCalculus", y, tensor: Float[Array, "dim dim dim"]
+) -> Float[Array, " dim"]:
+    """Triples of trees: a Lie polynomial of degree three in the frame fields."""
+    if calculus.dim > _TABLES:
+        ambient = _total_derivative(calculus, y, {3: tensor})
+        return calculus.geometry.coordinates(y, ambient)
+    table = _double_brackets(calculus, y, tensor).reshape(-1, calculus.dim)
+    return small_product(tensor.reshape(1, -1), table)[0] / 3
+
+
 def forest_part(
-    calculus: FrameCalculus,
+    calculus: "FrameCalculus",
     y,
     coefficients: dict[tuple[int, ...], Float[Array, " _"]],
-    trees: tuple[Trees, ...],
-    torsion_free: bool,
+    values: tuple[Float[Array, "_ dim"], ...],
 ) -> Float[Array, " dim"]:
     """The contribution of all forests of two or more trees, in frame coordinates."""
-    if torsion_free:
-        coefficients = {c: x for c, x in coefficients.items() if len(c) > 2}
-    tensors = forest_tensors(coefficients, trees)
-    pair, rest = tensors.pop(2, None), tensors
-    out = 0 if pair is None else torsion_part(calculus, y, pair)
-    if set(rest) == {3} and calculus.dim <= _TABLES:
-        table = _double_brackets(calculus, y, rest[3])
-        table = table.reshape(-1, calculus.dim)
-        return out + small_product(rest[3].reshape(1, -1), table)[0] / 3
-    if rest:
-        ambient = _total_derivative(calculus, y, rest)
-        out = out + calculus.geometry.coordinates(y, ambient)
-    return out
+    tensors = forest_tensors(coefficients, values)
+    out = torsion_part(calculus, y, tensors.pop(2))
+    if not tensors:
+        return out
+    ambient = _total_derivative(calculus, y, tensors)
+    return out + calculus.geometry.coordinates(y, ambient)

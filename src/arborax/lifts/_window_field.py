@@ -28,9 +28,9 @@ from ._flat import is_flat
 from ._grading import tree_grading
 from ._linear import small_product
 from ._magma import magma_maps
+from ._third_coefficients import third_maps, ThirdCoefficients
 from ._third_order import third_order
 from ._torsion import forest_part, torsion_part
-from ._trees import trees_of
 from ._words import alphabet, word_maps
 
 
@@ -74,12 +74,31 @@ class WindowField(eqx.Module):
     def _by_words(self) -> bool:
         return isinstance(self.alg, Shuffle | Ito) and self.alg.depth > 3
 
+    @property
+    def _parallel(self) -> bool:
+        """Whether covariant derivatives are those of frame coordinates."""
+        return isinstance(self.alg, Shuffle) or is_flat(self.geometry)
+
+    @property
+    def _torsion_free(self) -> bool:
+        return not self._parallel and self.geometry.connection == "levi-civita"
+
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
         """What `evaluate` needs of the log-signature. Linear; do this once a window."""
         if lam.shape != (self.alg.primitive_size,):
             raise ValueError(
                 f"a log-signature in {self.alg} has shape "
                 f"({self.alg.primitive_size},), got {lam.shape}."
+            )
+        if self.alg.depth == 3:
+            maps = third_maps(self.alg, is_flat(self.geometry), self._torsion_free)
+            d = self.alg.dim
+            return ThirdCoefficients(
+                _apply(maps.singles, lam),
+                _apply(maps.pairs, lam).reshape(d, d),
+                None if maps.two is None else _apply(maps.two, lam).reshape(d, d),
+                _apply(maps.triples, lam).reshape(d, -1, d, d),
+                maps.roles,
             )
         if self._by_words:
             return [_apply(table, lam) for table in word_maps(self.alg)]
@@ -94,8 +113,9 @@ class WindowField(eqx.Module):
         """The field at `y`, from the result of `coefficients`. `t` may be `None` if the
         fields do not depend on time."""
         depth = self.alg.depth
-        parallel = isinstance(self.alg, Shuffle) or is_flat(self.geometry)
-        frame = FrameCalculus(self.fields, self.geometry, t, parallel)
+        frame = FrameCalculus(self.fields, self.geometry, t, self._parallel)
+        if depth == 3:
+            return third_order(frame, coefficients, y)
         if self._by_words:
             alg: Any = self.alg
             pairs = tuple(p for p in alg.letters if isinstance(p, tuple))
@@ -104,26 +124,21 @@ class WindowField(eqx.Module):
             return words.contract(coefficients, y, alphabet(alg))
         trees, forests = coefficients
         grading = tree_grading(self.alg.dim, depth)
-        # Pairs of trees only see the torsion, and the Levi-Civita connection has none.
-        torsion_free = not parallel and self.geometry.connection == "levi-civita"
-        if not forests or (depth == 2 and torsion_free):
+        # Pairs of trees only see the torsion.
+        if not forests or (depth == 2 and self._torsion_free):
             return frame.contract(trees, y, grading)
         if depth == 2:
             out, v, w = frame.second_order(trees, y)
             if isinstance(self.alg, Shuffle | Ito):
                 # Trees and pairs have the same coefficients up to a symmetric part.
                 return out + torsion_part(frame, y, small_product(w.T, v))
-            values = (trees_of(v),)
-        elif depth == 3:
-            out, values = third_order(frame, trees, y)
+            values = (v,)
         else:
-            known = frame.trees(y, depth - 1)
-            out = frame.contract(trees, y, grading, known)
-            values = tuple(map(trees_of, known))
+            values = frame.trees(y, depth - 1)
+            out = frame.contract(trees, y, grading, values)
         maps = magma_maps(self.alg, False)
         keys = [key for key in maps if len(key) > 1]
-        forests = dict(zip(keys, forests))
-        return out + forest_part(frame, y, forests, values, torsion_free)
+        return out + forest_part(frame, y, dict(zip(keys, forests)), values)
 
 
 def lift(
