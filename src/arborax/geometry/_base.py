@@ -128,6 +128,17 @@ class AbstractGeometry(eqx.Module):
         rows = jax.vmap(self.christoffel, in_axes=(None, 0, 0))(y, eye, m)
         return jnp.sum(rows, axis=0)
 
+    def turning(self, y: Point, m: Float[Array, "dim dim"]) -> Point:
+        r"""$\sum_{ab} m_{ab} D E_b[E_a]$ in the ambient space: derivatives of the frame
+        fields along one another. By forward-mode differentiation of the frame."""
+
+        def one(a, row):
+            along = lambda z: self.frame(z, row)  # noqa: E731
+            return jax.jvp(along, (y,), (self.frame(y, a),))[1]
+
+        rows = jax.vmap(one)(jnp.eye(self.dim, dtype=m.dtype), m)
+        return jtu.tree_map(lambda leaf: jnp.sum(leaf, axis=0), rows)
+
     @abc.abstractmethod
     def bracket(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:
         """Frame coordinates of the Jacobi bracket $[E_u, E_v]$ for constant `u` and

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 
 _WRITTEN_OUT = 16  # length of sums over broadcast axes
+_SHORT_ROW = 8
 _LONG = 32  # inner axes that are longer are left to the library, twice that for a row
 
 
@@ -57,7 +58,11 @@ def _transpose(cotangent, a, b):
     if isinstance(cotangent, ad.Zero):
         return [None, None]
     if ad.is_undefined_primal(a):
-        product = _product_p.bind(cotangent, jnp.swapaxes(b, -1, -2))
+        transposed = jnp.swapaxes(b, -1, -2)
+        # Sums along rows do not run side by side in a written-out chain.
+        short = cotangent.shape[-1] <= _SHORT_ROW
+        multiply = _product_p.bind if short else jnp.matmul
+        product = multiply(cotangent, transposed)
         return [_sum_to(product, a.aval.shape), None]
     product = _product_p.bind(jnp.swapaxes(a, -1, -2), cotangent)
     return [None, _sum_to(product, b.aval.shape)]

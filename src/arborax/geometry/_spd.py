@@ -44,24 +44,40 @@ def _commutator(a: Array, b: Array) -> Array:
     return matmul(a, b) - matmul(b, a)
 
 
-@ft.cache
-def _cholesky_christoffel(n: int) -> np.ndarray:
-    """The constant coefficients of the Levi-Civita connection in the Cholesky frame,
-    one row for each pair of frame fields."""
-
-    # In NumPy, so that the table is exact to double precision whatever JAX is set to.
+def _basis(n: int) -> np.ndarray:
+    """The orthonormal basis of symmetric matrices, `(dim, n, n)`. In NumPy, so that
+    tables are exact to double precision whatever JAX is set to."""
     rows, columns = np.tril_indices(n)
     size = rows.size
     weights = np.where(rows == columns, 0.5, np.sqrt(0.5))
     basis = np.zeros((size, n, n))
     basis[np.arange(size), rows, columns] += weights
     basis[np.arange(size), columns, rows] += weights
+    return basis
+
+
+@ft.cache
+def _cholesky_christoffel(n: int) -> np.ndarray:
+    """The constant coefficients of the Levi-Civita connection in the Cholesky frame,
+    one row for each pair of frame fields."""
+    basis = _basis(n)
     lower = np.tril(basis, -1)
     a = lower - lower.transpose(0, 2, 1)
     products = np.einsum("aij,bjk->abik", a, basis)
     commutators = products + products.transpose(0, 1, 3, 2)
     table = np.einsum("abij,cij->abc", commutators / 2, basis)
-    return table.reshape(-1, size)
+    return table.reshape(-1, basis.shape[0])
+
+
+@ft.cache
+def _cholesky_turning(n: int) -> np.ndarray:
+    r"""Coordinates of $D E_b[E_a]$ in the Cholesky frame, one row for each pair: from
+    $D L[E_S] = L \Phi(S)$, the symmetric part of $2 \Phi(S_a) S_b$."""
+    basis = _basis(n)
+    half = np.tril(basis, -1) + basis * np.eye(n) / 2
+    products = np.einsum("aij,bjk->abik", half, basis)
+    table = np.einsum("abij,cij->abc", products + products.transpose(0, 1, 3, 2), basis)
+    return table.reshape(-1, basis.shape[0])
 
 
 class SPD(AbstractGeometry):
@@ -219,6 +235,14 @@ class SPD(AbstractGeometry):
         if self.root == "root":
             return super().christoffel_sum(y, m)
         return m.reshape(-1) @ jnp.asarray(_cholesky_christoffel(self.n), m.dtype)
+
+    def turning(
+        self, y: Float[Array, "n n"], m: Float[Array, "dim dim"]
+    ) -> Float[Array, "n n"]:
+        if self.root == "root":
+            return super().turning(y, m)
+        table = jnp.asarray(_cholesky_turning(self.n), m.dtype)
+        return self.frame(y, m.reshape(-1) @ table)
 
     def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
         if self.root == "cholesky":

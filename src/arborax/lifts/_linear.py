@@ -7,16 +7,6 @@ from jaxtyping import Array, Float, PyTree
 from ..geometry._small_product import small_product as small_product
 
 
-def combine(weights: Float[Array, "out in"], tree: PyTree[Array]) -> PyTree[Array]:
-    """Linear combinations along the leading axis of every leaf."""
-
-    def one(leaf):
-        out = small_product(weights, leaf.reshape(leaf.shape[0], -1))
-        return out.reshape(-1, *leaf.shape[1:])
-
-    return jtu.tree_map(one, tree)
-
-
 def trace(x: Float[Array, "n n dim"]) -> Float[Array, " dim"]:
     """The sum of `x[i, i]`."""
     n = x.shape[0]

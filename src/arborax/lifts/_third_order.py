@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
-import jax.tree_util as jtu
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
 from ..geometry._settle import settle
 from ._flat import is_flat
-from ._linear import add, combine, small_product
+from ._linear import add, small_product
 from ._third_coefficients import pick, ThirdCoefficients
 from ._torsion import double_bracket_part, torsion_part
 
@@ -54,7 +53,7 @@ def third_order(
     if by_frame:
         stack = settle(small_product(v.T, stack.reshape(d, -1)))
     stack = stack.reshape(m, -1, d, d)
-    once = lambda name: pick(stack, x.slots(name))  # noqa: E731
+    once = lambda name: settle(pick(stack, x.slots(name)))  # noqa: E731
     both: dict[tuple[int, ...], Array] = {}
 
     def twice(name):
@@ -74,8 +73,11 @@ def third_order(
 
     tangents = calculus.tangents(y, w)
     if not is_flat(calculus.geometry):
-        turns = combine(flat(pairs), _turns(calculus.geometry, y, basis, directions))
-        tangents = add(tangents, turns)
+        moments = jnp.moveaxis(pairs, -1, 0)
+        if not by_frame:
+            moments = jax.vmap(lambda c: basis.T @ c @ basis)(moments)
+        turning = jax.vmap(calculus.geometry.turning, in_axes=(None, 0))
+        tangents = add(tangents, turning(y, moments))
     out = small_product(x.singles[None], v)[0] + bend(pairs, tangents)
     if not calculus.parallel:
         out = out + _connect(calculus, y, basis, v, w, pairs, dots, nablas)
@@ -98,17 +100,6 @@ def third_order(
             cubic = jax.vmap(lambda c: small_product(basis.T, c))(cubic)
         out = out + double_bracket_part(calculus, y, settle(cubic.reshape(n, n, n)))
     return settle(out)
-
-
-def _turns(geometry, y, basis: Array, directions: PyTree[Array]) -> PyTree[Array]:
-    """Derivatives of the frame fields `q` along the directions `p`, one row a pair."""
-
-    def one(direction, q):
-        return jax.jvp(lambda z: geometry.frame(z, q), (y,), (direction,))[1]
-
-    rows = jax.vmap(jax.vmap(one, in_axes=(None, 0)), in_axes=(0, None))
-    join = lambda leaf: leaf.reshape(-1, *leaf.shape[2:])  # noqa: E731
-    return jtu.tree_map(join, rows(directions, basis))
 
 
 def _connect(calculus, y, basis, v, w, pairs, dots, nablas) -> Float[Array, " dim"]:
