@@ -1,6 +1,7 @@
 """The interface every state manifold implements."""
 
 import abc
+import functools as ft
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -137,7 +138,9 @@ class AbstractGeometry(eqx.Module):
             return jax.jvp(along, (y,), (self.frame(y, a),))[1]
 
         rows = jax.vmap(one)(jnp.eye(self.dim, dtype=m.dtype), m)
-        return jtu.tree_map(lambda leaf: jnp.sum(leaf, axis=0), rows)
+        # Written out: a sum over a short axis is a library call on a CPU.
+        total = lambda leaf: ft.reduce(jnp.add, list(leaf))  # noqa: E731
+        return jtu.tree_map(total, rows)
 
     @abc.abstractmethod
     def bracket(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:

@@ -13,27 +13,38 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
 
-def _divide(x: Array) -> Array:
+def _divide(x: Array, *, keep: bool) -> Array:
     one = jnp.ones((), x.dtype)
-    return x / jax.lax.clamp(one, x, one)
+    x = x / jax.lax.clamp(one, x, one)
+    if not keep or not x.ndim:
+        return x
+    # A second one, the same for a whole row: the row is then used more than once.
+    first = (x[..., :1] > 0).astype(x.dtype)
+    return x / jax.lax.clamp(one, jnp.broadcast_to(first, x.shape), one)
 
 
-def _batch(args, dims):
-    return _settle_p.bind(jnp.moveaxis(args[0], dims[0], 0)), 0
+def _batch(args, dims, *, keep):
+    (x,), (axis,) = args, dims
+    if keep:
+        return _settle_p.bind(x, keep=keep), axis
+    return _settle_p.bind(jnp.moveaxis(x, axis, 0), keep=keep), 0
 
 
 _settle_p = Primitive("arborax_settle")
-_settle_p.def_impl(lambda x: x)
-_settle_p.def_abstract_eval(lambda x: x)
-ad.deflinear2(_settle_p, lambda cotangent, _: [_settle_p.bind(cotangent)])
+_settle_p.def_impl(lambda x, *, keep: x)
+_settle_p.def_abstract_eval(lambda x, *, keep: x)
+ad.deflinear2(_settle_p, lambda ct, _, *, keep: [_settle_p.bind(ct, keep=keep)])
 batching.primitive_batchers[_settle_p] = _batch
-mlir.register_lowering(_settle_p, mlir.lower_fun(lambda x: x, multiple_results=False))
+_same = mlir.lower_fun(lambda x, *, keep: x, multiple_results=False)
+mlir.register_lowering(_settle_p, _same)
 mlir.register_lowering(
     _settle_p, mlir.lower_fun(_divide, multiple_results=False), platform="cpu"
 )
 
 
-def settle(x: Array) -> Array:
+def settle(x: Array, *, keep: bool = False) -> Array:
     """`x` to the last bit (subnormal numbers aside), on a CPU computed once, and so is
-    its cotangent. For small arrays that took long to compute and are used often."""
-    return _settle_p.bind(x)
+    its cotangent. For small arrays that took long to compute and are used often. Under
+    `vmap` the batch comes first. With `keep` it stays where it is, and the array is
+    stored in that order even if it is used but once."""
+    return _settle_p.bind(x, keep=keep)

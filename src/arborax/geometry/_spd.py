@@ -30,6 +30,10 @@ from ._matrix import (
     symmetrise,
     transpose,
 )
+from ._small_einsum import small_einsum
+
+
+_SMALL = 3  # size up to which tables are contracted term by term
 
 
 def _half_lower(s: Array) -> Array:
@@ -225,6 +229,11 @@ class SPD(AbstractGeometry):
     ) -> Float[Array, " dim"]:
         if self.connection == "frame":
             return jnp.zeros_like(u)
+        if self.root == "cholesky" and self.n <= _SMALL:
+            table = jnp.asarray(_cholesky_christoffel(self.n), u.dtype)
+            table = table.reshape(self.dim, self.dim, self.dim)
+            rows = small_einsum("a,abc->bc", u, table)
+            return small_einsum("b,bc->c", v, rows)
         return self._vector(self._levi_civita(y, self._matrix(u), self._matrix(v)))
 
     def christoffel_sum(
@@ -234,15 +243,21 @@ class SPD(AbstractGeometry):
             return jnp.zeros_like(m[0])
         if self.root == "root":
             return super().christoffel_sum(y, m)
-        return m.reshape(-1) @ jnp.asarray(_cholesky_christoffel(self.n), m.dtype)
+        return self._contract(_cholesky_christoffel(self.n), m)
 
     def turning(
         self, y: Float[Array, "n n"], m: Float[Array, "dim dim"]
     ) -> Float[Array, "n n"]:
         if self.root == "root":
             return super().turning(y, m)
-        table = jnp.asarray(_cholesky_turning(self.n), m.dtype)
-        return self.frame(y, m.reshape(-1) @ table)
+        return self.frame(y, self._contract(_cholesky_turning(self.n), m))
+
+    def _contract(self, table: np.ndarray, m: Array) -> Array:
+        """A table with a row for each pair of frame fields, with coefficients."""
+        table = jnp.asarray(table, m.dtype)
+        if self.n > _SMALL:
+            return m.reshape(-1) @ table
+        return small_einsum("ab,abc->c", m, table.reshape(*m.shape, -1))
 
     def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
         if self.root == "cholesky":

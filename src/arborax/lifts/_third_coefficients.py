@@ -16,7 +16,7 @@ import dataclasses
 import functools as ft
 
 import equinox as eqx
-import jax.lax as lax
+import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -43,13 +43,11 @@ class ThirdCoefficients(eqx.Module):
         """The tensors that have this role."""
         return dict(self.roles).get(name, ())
 
-
-def pick(stack: Float[Array, "p tensors j k"], slots: tuple[int, ...]) -> Array:
-    """The sum of some tensors."""
-    if stack.shape[1] == 1 and slots == (0,):
-        return stack[:, 0]
-    parts = lax.split(stack, (1,) * stack.shape[1], axis=1)
-    return ft.reduce(lambda a, b: a + b, [parts[s] for s in slots])[:, 0]
+    def selection(self, name: str) -> Float[Array, " tensors"]:
+        """Ones for the tensors that have this role."""
+        chosen = np.zeros(self.triples.shape[1])
+        chosen[list(self.slots(name))] = 1
+        return jnp.asarray(chosen, self.triples.dtype)
 
 
 @dataclasses.dataclass(frozen=True)

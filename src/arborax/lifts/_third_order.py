@@ -12,21 +12,25 @@ and second derivatives along pairs of these, contracted for each channel with
 coefficients that are known beforehand. Forests need no more.
 """
 
+import functools as ft
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..geometry._settle import settle
+from ..geometry._settle import settle as _settle
+from ..geometry._small_einsum import small_einsum
 from ._flat import is_flat
-from ._linear import add, small_product
-from ._third_coefficients import pick, ThirdCoefficients
+from ._linear import add
+from ._third_coefficients import ThirdCoefficients
 from ._torsion import double_bracket_part, torsion_part
 
 
 if TYPE_CHECKING:
     from ._calculus import FrameCalculus
+
+_LONG_ROW = 16  # rows of numbers for which the batch comes first
 
 
 def third_order(
@@ -34,41 +38,38 @@ def third_order(
 ) -> Float[Array, " dim"]:
     """The window field with these coefficients."""
     d, n = calculus.driving.number, calculus.dim
+    leading = n >= _LONG_ROW
+    settle = ft.partial(_settle, keep=True)
+    einsum = lambda *args: settle(small_einsum(*args, leading=leading))  # noqa: E731
+    here = lambda axes, z: einsum(f"{axes},->{axes}", z, jnp.ones((), z.dtype))  # noqa: E731
     expansion = calculus.expand(y)
-    v = expansion.value
     by_frame = n < d
+    v = here("kn", expansion.value)
     basis = calculus.eye(v) if by_frame else v
-    m = basis.shape[0]
-    directions = calculus.tangents(y, basis)
-    dots, bend = expansion.along(directions)
-    dots = dots.reshape(m * d, n)
+    dots, bend = expansion.along(calculus.tangents(y, basis))
+    dots = here("pkn", dots)
     nablas = dots
     if not calculus.parallel:
-        rows = jax.vmap(calculus.connect, in_axes=(None, None, 0))
-        turned = jax.vmap(rows, in_axes=(None, 0, None))(y, basis, v).reshape(m * d, n)
-        nablas = settle(dots + turned)
+        nablas = settle(dots + here("pkn", _connect_all(calculus, y, basis, v)))
 
     # Coefficients by direction: first one index, (p, j, k), then two, (p, q, k).
-    stack = x.triples
+    stack = here("isjk", x.triples)
     if by_frame:
-        stack = settle(small_product(v.T, stack.reshape(d, -1)))
-    stack = stack.reshape(m, -1, d, d)
-    once = lambda name: settle(pick(stack, x.slots(name)))  # noqa: E731
+        stack = einsum("ip,isjk->psjk", v, stack)
+    once = lambda name: einsum("psjk,s->pjk", stack, x.selection(name))  # noqa: E731
     both: dict[tuple[int, ...], Array] = {}
 
     def twice(name):
         slots = x.slots(name)
         if slots not in both:
             one = once(name)
-            by_rows = jax.vmap(lambda c: small_product(v.T, c))
-            both[slots] = settle(by_rows(one)) if by_frame else one
+            both[slots] = einsum("jq,pjk->pqk", v, one) if by_frame else one
         return both[slots]
 
-    flat = lambda c: c.reshape(-1, d).T  # noqa: E731
     chain, pairs = once("chain"), twice("chain")
-    w = small_product(x.pairs.T, v) + small_product(flat(chain), dots)
+    w = einsum("jk,jn->kn", x.pairs, v) + einsum("pjk,pjn->kn", chain, dots)
     if x.slots("bush"):
-        w = w + small_product(flat(once("bush")), nablas)
+        w = w + einsum("pjk,pjn->kn", once("bush"), nablas)
     w = settle(w)
 
     tangents = calculus.tangents(y, w)
@@ -78,43 +79,48 @@ def third_order(
             moments = jax.vmap(lambda c: basis.T @ c @ basis)(moments)
         turning = jax.vmap(calculus.geometry.turning, in_axes=(None, 0))
         tangents = add(tangents, turning(y, moments))
-    out = small_product(x.singles[None], v)[0] + bend(pairs, tangents)
+    out = einsum("k,kn->n", x.singles, v) + bend(pairs, tangents)
+
+    by_basis = lambda z: z if by_frame else einsum("pa,pn->an", basis, z)  # noqa: E731
     if not calculus.parallel:
-        out = out + _connect(calculus, y, basis, v, w, pairs, dots, nablas)
+        # Gamma(w_k, v_k), and for the pairs Gamma(q, D_p v_k) + Gamma(p, N_qk).
+        rows = einsum("pqk,pkn->qn", pairs, dots) + einsum("pqk,qkn->pn", pairs, nablas)
+        moment = settle(einsum("ka,kn->an", w, v) + by_basis(rows))
+        out = out + calculus.geometry.christoffel_sum(y, moment)
+        out = out + _connection_along(calculus, y, basis, v, pairs)
 
     # Two trees: the fields of one and of two vertices, in both orders.
     if x.slots("later"):
         assert x.two is not None
-        tensor = small_product(small_product(x.two.T, v).T, v)
-        first = small_product(flat(once("earlier")), nablas)
-        rows = small_product(twice("later").reshape(m, m * d), nablas)
+        tensor = einsum("ja,jb->ab", einsum("ij,ia->ja", x.two, v), v)
+        first = einsum("pjk,pjn->kn", once("earlier"), nablas)
+        tensor = tensor + einsum("ka,kb->ab", first, v)
+        rows = einsum("pqk,qkn->pn", twice("later"), nablas)
         if x.slots("between"):
-            middle = jnp.swapaxes(twice("between"), 0, 1).reshape(m, m * d)
-            rows = rows + small_product(middle, nablas)
-        tensor = tensor + small_product(first.T, v) + small_product(basis.T, rows)
-        out = out + torsion_part(calculus, y, settle(tensor))
+            rows = rows + einsum("pqk,pkn->qn", twice("between"), nablas)
+        out = out + torsion_part(calculus, y, settle(tensor + by_basis(rows)))
     if x.slots("three"):
-        cubic = small_product(twice("three").reshape(m * m, d), v)
+        cubic = einsum("pqk,kc->pqc", twice("three"), v)
         if not by_frame:
-            cubic = small_product(basis.T, cubic.reshape(m, m * n)).reshape(n, m, n)
-            cubic = jax.vmap(lambda c: small_product(basis.T, c))(cubic)
-        out = out + double_bracket_part(calculus, y, settle(cubic.reshape(n, n, n)))
+            cubic = einsum("pa,pqc->aqc", basis, cubic)
+            cubic = einsum("qb,aqc->abc", basis, cubic)
+        out = out + double_bracket_part(calculus, y, settle(cubic))
     return settle(out)
 
 
-def _connect(calculus, y, basis, v, w, pairs, dots, nablas) -> Float[Array, " dim"]:
-    r"""What the connection adds: $\Gamma(w_k, v_k)$, and with the coefficients `pairs`
-    $\Gamma(q, D_p v_k) + \Gamma(p, N_{qk}) + (D_p \Gamma)(q, v_k)$."""
-    m, d = pairs.shape[0], pairs.shape[2]
-    second = jnp.swapaxes(pairs, 0, 1).reshape(m, m * d)
-    rows = small_product(second, dots)
-    rows = rows + small_product(pairs.reshape(m, m * d), nablas)
-    moment = small_product(w.T, v) + small_product(basis.T, rows)
-    out = calculus.geometry.christoffel_sum(y, settle(moment))
-    moments = jax.vmap(lambda c: small_product(basis.T, small_product(c, v)))(pairs)
+def _connect_all(calculus, y, basis, v) -> Float[Array, "directions channels dim"]:
+    r"""$\Gamma(p, v_k)$ for all directions and channels."""
+    rows = jax.vmap(calculus.connect, in_axes=(None, None, 0))
+    return jax.vmap(rows, in_axes=(None, 0, None))(y, basis, v)
+
+
+def _connection_along(calculus, y, basis, v, pairs) -> Float[Array, " dim"]:
+    r"""$\sum (D_p \Gamma)(q, v_k)$ with the coefficients `pairs`. If the connection has
+    constant coefficients the compiler sees that this is zero."""
+    moments = jnp.einsum("pqk,qa,kn->pan", pairs, basis, v)
 
     def one(p, moment):
         turn = lambda z: calculus.geometry.christoffel_sum(z, moment)  # noqa: E731
         return jax.jvp(turn, (y,), (calculus.geometry.frame(y, p),))[1]
 
-    return out + jnp.sum(jax.vmap(one)(basis, moments), axis=0)
+    return jnp.sum(jax.vmap(one)(basis, moments), axis=0)

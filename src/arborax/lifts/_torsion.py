@@ -22,6 +22,7 @@ from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ..geometry._settle import settle
+from ..geometry._small_einsum import small_einsum
 from ._linear import small_product, sum_rows
 
 
@@ -151,8 +152,8 @@ def double_bracket_part(
     if calculus.dim > _TABLES:
         ambient = _total_derivative(calculus, y, {3: tensor})
         return calculus.geometry.coordinates(y, ambient)
-    table = _double_brackets(calculus, y, tensor).reshape(-1, calculus.dim)
-    return small_product(tensor.reshape(1, -1), table)[0] / 3
+    table = _double_brackets(calculus, y, tensor)
+    return settle(small_einsum("abc,abcn->n", tensor, table), keep=True) / 3
 
 
 def forest_part(
