@@ -13,38 +13,41 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
 
-def _divide(x: Array, *, keep: bool) -> Array:
+def _divide(x: Array, *, keep: bool, store: bool) -> Array:
     one = jnp.ones((), x.dtype)
     x = x / jax.lax.clamp(one, x, one)
-    if not keep or not x.ndim:
+    if not store or not x.ndim:
         return x
     # A second one, the same for a whole row: the row is then used more than once.
     first = (x[..., :1] > 0).astype(x.dtype)
     return x / jax.lax.clamp(one, jnp.broadcast_to(first, x.shape), one)
 
 
-def _batch(args, dims, *, keep):
+def _batch(args, dims, *, keep, store):
     (x,), (axis,) = args, dims
     if keep:
-        return _settle_p.bind(x, keep=keep), axis
-    return _settle_p.bind(jnp.moveaxis(x, axis, 0), keep=keep), 0
+        return _settle_p.bind(x, keep=keep, store=store), axis
+    return _settle_p.bind(jnp.moveaxis(x, axis, 0), keep=keep, store=store), 0
 
 
 _settle_p = Primitive("arborax_settle")
-_settle_p.def_impl(lambda x, *, keep: x)
-_settle_p.def_abstract_eval(lambda x, *, keep: x)
-ad.deflinear2(_settle_p, lambda ct, _, *, keep: [_settle_p.bind(ct, keep=keep)])
+_settle_p.def_impl(lambda x, *, keep, store: x)
+_settle_p.def_abstract_eval(lambda x, *, keep, store: x)
+ad.deflinear2(
+    _settle_p,
+    lambda ct, _, *, keep, store: [_settle_p.bind(ct, keep=keep, store=store)],
+)
 batching.primitive_batchers[_settle_p] = _batch
-_same = mlir.lower_fun(lambda x, *, keep: x, multiple_results=False)
+_same = mlir.lower_fun(lambda x, *, keep, store: x, multiple_results=False)
 mlir.register_lowering(_settle_p, _same)
 mlir.register_lowering(
     _settle_p, mlir.lower_fun(_divide, multiple_results=False), platform="cpu"
 )
 
 
-def settle(x: Array, *, keep: bool = False) -> Array:
+def settle(x: Array, *, keep: bool = False, store: bool = False) -> Array:
     """`x` to the last bit (subnormal numbers aside), on a CPU computed once, and so is
     its cotangent. For small arrays that took long to compute and are used often. Under
-    `vmap` the batch comes first. With `keep` it stays where it is, and the array is
-    stored in that order even if it is used but once."""
-    return _settle_p.bind(x, keep=keep)
+    `vmap` the batch comes first; with `keep` it stays where it is. With `store` the
+    array is stored in the order of its axes even if it is used but once."""
+    return _settle_p.bind(x, keep=keep, store=store)

@@ -73,7 +73,7 @@ def _evaluate(a: Array, b: Array, *, spec: str, leading: bool) -> Array:
         inner = _evaluate(
             a, b, spec=f"{left},{right}->{summed[:-1]}{out}", leading=False
         )
-        inner = settle(inner, keep=True)
+        inner = settle(inner, keep=True, store=True)
         inner = inner.reshape(-1, *inner.shape[len(summed) - 1 :])
         return ft.reduce(jnp.add, list(inner))
     a = _arrange(a, left, summed, out, leading)

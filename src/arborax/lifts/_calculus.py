@@ -28,7 +28,7 @@ from ..geometry._settle import settle
 from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading
-from ._linear import add, small_product, sum_rows
+from ._linear import add, small_product, sum_rows, Tensors
 from ._third_coefficients import ThirdCoefficients, TREES
 from ._third_order import third_order
 
@@ -95,9 +95,20 @@ class FrameCalculus:
         """The sum of `connect` over rows."""
         return self.geometry.christoffel_sum(y, small_product(u.T, v))
 
-    def expand(self, y) -> AbstractExpansion:
-        """All driving fields at `y`, with derivatives."""
-        return expand(self.driving, self.t, y)
+    @property
+    def by_frame(self) -> bool:
+        """Whether derivatives are taken along the frame fields, because these are
+        fewer than the driving fields."""
+        return self.dim < self.driving.number
+
+    def expand(self, y) -> tuple[AbstractExpansion, PyTree[Array] | None]:
+        """All driving fields at `y`, with derivatives; and the frame fields there, if
+        derivatives are taken along them."""
+        directions = None
+        if self.by_frame:
+            eye = jnp.eye(self.dim, dtype=jtu.tree_leaves(y)[0].dtype)
+            directions = self.tangents(y, eye)
+        return expand(self.driving, self.t, y, directions), directions
 
     def tangents(self, y, rows: Float[Array, "directions dim"]) -> PyTree[Array]:
         """Ambient tangent vectors at `y` from frame coordinates. The frame is linear in
@@ -121,13 +132,14 @@ class FrameCalculus:
         r"""All driving fields at `y`, and the map $W \mapsto \sum_i D v_i[E_{W_i}]$ of
         their coordinates, `(channels, dim)` to `(dim,)`: a derivative for each channel,
         or for each frame field if these are fewer."""
-        expansion = self.expand(y)
+        (expansion, directions), tensors = self.expand(y), Tensors(self.dim)
 
         def derivative(w):
-            if self.dim >= self.driving.number:
+            if directions is None:
                 return expansion.contract(self.tangents(y, w))
-            dots, _ = expansion.along(self.tangents(y, self.eye(w)))
-            return small_product(w.T.reshape(1, -1), dots.reshape(-1, self.dim))[0]
+            dots, _ = expansion.along(directions)
+            dots = tensors.bring("ekn", dots)
+            return tensors.einsum("ke,ekn->n", tensors.bring("ke", w), dots)
 
         return expansion.value, derivative
 
@@ -143,13 +155,15 @@ class FrameCalculus:
         **Returns:** the field; the values of the driving fields; and the directions
         along which they are differentiated, both `(channels, dim)`.
         """
-        d = self.driving.number
+        d, tensors = self.driving.number, Tensors(self.dim)
         v, derivative = self.differentiate(y)
-        w = settle(small_product(x[1].reshape(d, d).T, v))
-        out = small_product(x[0][None], v)[0] + derivative(w)
+        v = tensors.bring("kn", v)
+        w = tensors.einsum("jk,jn->kn", x[1].reshape(d, d), v)
+        out = tensors.einsum("k,kn->n", x[0], v) + derivative(w)
         if not self.parallel:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
-            out = out + self.connect_rows(y, w, v)
+            moment = tensors.einsum("ka,kn->an", w, v)
+            out = out + self.geometry.christoffel_sum(y, moment)
         return settle(out), v, w
 
     def _third_order(self, x, y) -> Float[Array, " dim"]:

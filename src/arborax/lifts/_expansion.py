@@ -4,8 +4,9 @@ Window fields need derivatives contracted with coefficients, channel by channel:
 $\sum_k D v_k[u_k]$ with a direction for each channel, and $\sum_{kpq} X^{pq}_k D^2
 v_k[e_p, e_q]$ with directions $e_p$ that all channels share. Fields that know their
 structure can do better than one evaluation for each pair of directions. They say so by
-a method `expand(y)` (or `expand(t, y)`) that returns an `AbstractExpansion`;
-`arborax.models.VectorField` has one.
+a method `expand(y, directions)` (or `expand(t, y, directions)`) that returns an
+`AbstractExpansion`; `directions` are those that `along` will be called with, or `None`
+if they are not known yet. `arborax.models.VectorField` has one.
 """
 
 import abc
@@ -94,11 +95,14 @@ class FieldExpansion(AbstractExpansion):
         return jnp.stack([derivative(take(i, directions)) for i in range(count)])
 
 
-def expand(fields: DrivingFields, t, y: PyTree[Array]) -> AbstractExpansion:
+def expand(
+    fields: DrivingFields, t, y: PyTree[Array], directions: PyTree[Array] | None
+) -> AbstractExpansion:
     """The expansion that the fields offer, or one by forward-mode differentiation."""
-    if not hasattr(fields.fields, "expand"):
+    own = getattr(fields.fields, "expand", None)
+    if own is None:
         return FieldExpansion(fields, t, y)
-    own = fields.fields.expand
-    out = own(t, y) if fields.time_dependent else own(y)
+    args = (t, y) if fields.time_dependent else (y,)
+    out = own(*args, directions)
     fields.check(out.value)
     return out

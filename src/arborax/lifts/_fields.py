@@ -18,9 +18,10 @@ class DrivingFields(eqx.Module):
     - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once,
       shape `(d, dim)`.
     - A list or tuple of `d` callables, each returning `(dim,)`.
-    - A callable as in the first form with a method `expand(y)` (or `expand(t, y)`) that
-      gives its derivatives, for fields that can have them for less than forward-mode
-      differentiation does: see `arborax.lifts.AbstractExpansion`.
+    - A callable as in the first form with a method `expand(y, directions)` (or
+      `expand(t, y, directions)`) that gives its derivatives, for fields that can have
+      them for less than forward-mode differentiation does: see
+      `arborax.lifts.AbstractExpansion`.
     """
 
     fields: Callable | tuple[Callable, ...]

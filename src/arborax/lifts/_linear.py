@@ -4,7 +4,33 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from ..geometry._settle import settle
+from ..geometry._small_einsum import small_einsum
 from ..geometry._small_product import small_product as small_product
+
+
+_LONG_ROW = 16  # rows of numbers for which the batch comes first
+
+
+class Tensors:
+    """Products of small tensors over frame coordinates, each computed once and stored:
+    the batch last if there are few coordinates, else first."""
+
+    def __init__(self, dim: int):
+        self.leading = dim >= _LONG_ROW
+
+    def settle(self, x: Array) -> Array:
+        return settle(x, keep=True)
+
+    def einsum(self, spec: str, a: Array, b: Array) -> Array:
+        """As `jnp.einsum`, for two tensors."""
+        return self.settle(small_einsum(spec, a, b, leading=self.leading))
+
+    def bring(self, axes: str, x: Array) -> Array:
+        """A tensor with these axes, stored in the order of the others."""
+        one = jnp.ones((), x.dtype)
+        x = small_einsum(f"{axes},->{axes}", x, one, leading=self.leading)
+        return settle(x, keep=True, store=True)
 
 
 def trace(x: Float[Array, "n n dim"]) -> Float[Array, " dim"]:

@@ -12,17 +12,14 @@ and second derivatives along pairs of these, contracted for each channel with
 coefficients that are known beforehand. Forests need no more.
 """
 
-import functools as ft
 from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..geometry._settle import settle as _settle
-from ..geometry._small_einsum import small_einsum
 from ._flat import is_flat
-from ._linear import add
+from ._linear import add, Tensors
 from ._third_coefficients import ThirdCoefficients
 from ._torsion import double_bracket_part, torsion_part
 
@@ -30,23 +27,20 @@ from ._torsion import double_bracket_part, torsion_part
 if TYPE_CHECKING:
     from ._calculus import FrameCalculus
 
-_LONG_ROW = 16  # rows of numbers for which the batch comes first
-
 
 def third_order(
     calculus: "FrameCalculus", x: ThirdCoefficients, y
 ) -> Float[Array, " dim"]:
     """The window field with these coefficients."""
-    d, n = calculus.driving.number, calculus.dim
-    leading = n >= _LONG_ROW
-    settle = ft.partial(_settle, keep=True)
-    einsum = lambda *args: settle(small_einsum(*args, leading=leading))  # noqa: E731
-    here = lambda axes, z: einsum(f"{axes},->{axes}", z, jnp.ones((), z.dtype))  # noqa: E731
-    expansion = calculus.expand(y)
-    by_frame = n < d
+    tensors = Tensors(calculus.dim)
+    einsum, here, settle = tensors.einsum, tensors.bring, tensors.settle
+    expansion, directions = calculus.expand(y)
+    by_frame = calculus.by_frame
     v = here("kn", expansion.value)
     basis = calculus.eye(v) if by_frame else v
-    dots, bend = expansion.along(calculus.tangents(y, basis))
+    if directions is None:
+        directions = calculus.tangents(y, basis)
+    dots, bend = expansion.along(directions)
     dots = here("pkn", dots)
     nablas = dots
     if not calculus.parallel:

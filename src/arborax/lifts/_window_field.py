@@ -26,7 +26,7 @@ from ._calculus import FrameCalculus
 from ._fields import as_driving_fields, check_fields, DrivingFields
 from ._flat import is_flat
 from ._grading import tree_grading
-from ._linear import small_product
+from ._linear import Tensors
 from ._magma import magma_maps
 from ._third_coefficients import third_maps, ThirdCoefficients
 from ._third_order import third_order
@@ -131,7 +131,8 @@ class WindowField(eqx.Module):
             out, v, w = frame.second_order(trees, y)
             if isinstance(self.alg, Shuffle | Ito):
                 # Trees and pairs have the same coefficients up to a symmetric part.
-                return out + torsion_part(frame, y, small_product(w.T, v))
+                tensor = Tensors(self.geometry.dim).einsum("ka,kb->ab", w, v)
+                return out + torsion_part(frame, y, tensor)
             values = (v,)
         else:
             values = frame.trees(y, depth - 1)

@@ -34,27 +34,43 @@ class PerceptronExpansion(AbstractExpansion):
     - `layers`: weight, bias and activation of each layer.
     - `x`: the inputs.
     - `channels`: how many rows the output has.
+    - `directions`: those of `along`, if they are known: point and directions then go
+        through the layers in one product.
     """
 
-    def __init__(self, layers, x: Float[Array, " in"], channels: int):
+    def __init__(self, layers, x: Float[Array, " in"], channels: int, directions=None):
         self._weights = [weight for weight, _, _ in layers]
-        self._slopes, self._curves = [], []
+        self._slopes, self._curves, self._seen = [], [], []
+        self._channels, self._directions = channels, directions
+        rows = None if directions is None else jax.vmap(flatten)(directions)
         for weight, bias, f in layers:
-            a = affine(weight, bias, x)
+            if rows is None:
+                a = affine(weight, bias, x)
+            else:
+                m = rows.shape[0]
+                both = rows_product(jnp.concatenate([x[None], rows]), weight)
+                a, rows = lax.split(both, (1, m))
+                a = a[0] + bias
             x = activate(f, a)
             self._slopes.append(ft.partial(activate, Derivative(f), a))
             self._curves.append(ft.partial(activate, Derivative(Derivative(f)), a))
-        self._channels = channels
+            if rows is not None:
+                self._seen.append(rows)
+                rows = scale(self._slopes[-1]()[None], rows)
         self.value = x.reshape(channels, -1)
+        self._dots = rows
 
     def contract(self, tangents: PyTree[Array]) -> Float[Array, " dim"]:
         return self._operate(tangents, None, [])
 
     def along(self, directions: PyTree[Array]):
-        rows, seen = jax.vmap(flatten)(directions), []
-        for weight, slope in zip(self._weights, self._slopes):
-            seen.append(rows_product(rows, weight))
-            rows = scale(slope()[None], seen[-1])
+        if directions is self._directions and directions is not None:
+            rows, seen = self._dots, self._seen
+        else:
+            rows, seen = jax.vmap(flatten)(directions), []
+            for weight, slope in zip(self._weights, self._slopes):
+                seen.append(rows_product(rows, weight))
+                rows = scale(slope()[None], seen[-1])
         dots = rows.reshape(rows.shape[0], self._channels, -1)
         return dots, lambda pairs, tangents: self._operate(tangents, pairs, seen)
 

@@ -82,9 +82,11 @@ class VectorField(eqx.Module):
     def __call__(self, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         return self.mlp(flatten(y)).reshape(self.channels, self.dim)
 
-    def expand(self, y: PyTree[Array]) -> AbstractExpansion:
-        """The fields at `y`, with derivatives."""
+    def expand(
+        self, y: PyTree[Array], directions: PyTree[Array] | None = None
+    ) -> AbstractExpansion:
+        """The fields at `y`, with derivatives; see `AbstractExpansion`."""
         mlp = self.mlp
         f = [mlp.activation] * (len(mlp.layers) - 1) + [mlp.final_activation]
         layers = [(layer.weight, layer.bias, g) for layer, g in zip(mlp.layers, f)]
-        return PerceptronExpansion(layers, flatten(y), self.channels)
+        return PerceptronExpansion(layers, flatten(y), self.channels, directions)
