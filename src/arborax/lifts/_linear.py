@@ -28,8 +28,9 @@ class Tensors:
 
     def bring(self, axes: str, x: Array) -> Array:
         """A tensor with these axes, stored in the order of the others."""
-        one = jnp.ones((), x.dtype)
-        x = small_einsum(f"{axes},->{axes}", x, one, leading=self.leading)
+        if self.leading:
+            return x
+        x = small_einsum(f"{axes},->{axes}", x, jnp.ones((), x.dtype))
         return settle(x, keep=True, store=True)
 
 

@@ -12,12 +12,14 @@ forward Laplacian.)
 """
 
 import functools as ft
+from collections.abc import Callable
 
 import jax
 import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from ..geometry._settle import settle
 from ..geometry._small_product import scale, small_product
 from ..lifts import AbstractExpansion
 from ._rows import activate, affine, Derivative, flatten, rows_product
@@ -40,56 +42,77 @@ class PerceptronExpansion(AbstractExpansion):
 
     def __init__(self, layers, x: Float[Array, " in"], channels: int, directions=None):
         self._weights = [weight for weight, _, _ in layers]
+        self._directions = directions
+        # Of each layer: first and second derivative, where its numbers are shaped as
+        # they will be used, and what comes of the directions.
         self._slopes, self._curves, self._seen = [], [], []
-        self._channels, self._directions = channels, directions
         rows = None if directions is None else jax.vmap(flatten)(directions)
-        for weight, bias, f in layers:
+        for k, (weight, bias, f) in enumerate(layers):
             if rows is None:
                 a = affine(weight, bias, x)
             else:
-                m = rows.shape[0]
                 both = rows_product(jnp.concatenate([x[None], rows]), weight)
-                a, rows = lax.split(both, (1, m))
+                a, rows = lax.split(both, (1, rows.shape[0]))
                 a = a[0] + bias
+            last = k == len(layers) - 1
+            shape = (channels, -1) if last else a.shape
             x = activate(f, a)
-            self._slopes.append(ft.partial(activate, Derivative(f), a))
-            self._curves.append(ft.partial(activate, Derivative(Derivative(f)), a))
+            self._slopes.append(_later(Derivative(f), a, shape))
+            self._curves.append(_later(Derivative(Derivative(f)), a, shape))
             if rows is not None:
-                self._seen.append(rows)
-                rows = scale(self._slopes[-1]()[None], rows)
+                rows = self._see(k, rows)
         self.value = x.reshape(channels, -1)
         self._dots = rows
 
+    def _see(self, k: int, rows: Array) -> Array:
+        """Derivatives after the activation of layer `k`, from those before it."""
+        slope = self._slopes[k]()
+        if k == len(self._weights) - 1:
+            rows = _shaped(rows, -1, *slope.shape)
+        self._seen.append(rows)
+        return scale(slope[None], rows)
+
     def contract(self, tangents: PyTree[Array]) -> Float[Array, " dim"]:
-        return self._operate(tangents, None, [])
+        return self._operate(tangents, None)
 
     def along(self, directions: PyTree[Array]):
         if directions is self._directions and directions is not None:
-            rows, seen = self._dots, self._seen
-        else:
-            rows, seen = jax.vmap(flatten)(directions), []
-            for weight, slope in zip(self._weights, self._slopes):
-                seen.append(rows_product(rows, weight))
-                rows = scale(slope()[None], seen[-1])
-        dots = rows.reshape(rows.shape[0], self._channels, -1)
-        return dots, lambda pairs, tangents: self._operate(tangents, pairs, seen)
+            return self._dots, self._bend
+        self._directions, self._seen = directions, []
+        rows = jax.vmap(flatten)(directions)
+        for k, weight in enumerate(self._weights):
+            rows = self._see(k, rows_product(rows, weight))
+        self._dots = rows
+        return self._dots, self._bend
 
-    def _operate(self, tangents, pairs, seen) -> Float[Array, " dim"]:
+    def _bend(self, pairs: Array, tangents: PyTree[Array]) -> Float[Array, " dim"]:
+        return self._operate(tangents, pairs)
+
+    def _operate(self, tangents, pairs) -> Float[Array, " dim"]:
         """The operators of all channels, each on its own row of the output, summed."""
         *inner, last = self._weights
         rows = jax.vmap(flatten)(tangents)
         for k, weight in enumerate(inner):
             rows = scale(self._slopes[k]()[None], rows_product(rows, weight))
             if pairs is not None:
-                source = _quadratic(pairs, seen[k])
+                source = _quadratic(pairs, self._seen[k])
                 rows = rows + scale(self._curves[k]()[None], source)
-        d = self._channels
-        shape = self.value.shape
-        out = scale(self._slopes[-1]().reshape(shape), _own_rows(last, rows))
+        out = scale(self._slopes[-1](), _own_rows(last, rows))
         if pairs is not None:
-            source = _quadratic_by_channel(pairs, seen[-1].reshape(-1, *shape))
-            out = out + scale(self._curves[-1]().reshape(shape), source)
-        return small_product(jnp.ones((1, d), out.dtype), out)[0]
+            source = _quadratic_by_channel(pairs, self._seen[-1])
+            out = out + scale(self._curves[-1](), source)
+        return small_product(jnp.ones((1, out.shape[0]), out.dtype), out)[0]
+
+
+def _later(f: Callable, a: Array, shape: tuple[int, ...]) -> Callable[[], Array]:
+    return lambda: activate(f, a).reshape(shape)
+
+
+def _shaped(x: Array, *shape: int) -> Array:
+    """Another shape. Long rows are stored: loops over the old shape, which is that of
+    the cotangent, would not run side by side."""
+    x = x.reshape(shape)
+    return settle(x, store=True) if x.shape[-1] >= _LONG_ROW else x
 
 
 def _own_rows(
