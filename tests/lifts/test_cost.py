@@ -1,6 +1,5 @@
 """How many derivatives a window field takes, and how large its program is."""
 
-import equinox as eqx
 import jax
 import jax.extend as jex
 import jax.numpy as jnp
@@ -73,43 +72,6 @@ def test_depth_two_takes_d_derivatives(geometry, d, algebra):
     derivatives = min(d, geometry.dim)
     # Values: in the single part, for the directions, and beside the derivatives.
     assert derivatives + 1 <= count <= derivatives + 3
-
-
-class Perceptron(eqx.Module):
-    """One hidden layer; counts by the shapes of its matrices."""
-
-    inner: jax.Array
-    outer: jax.Array
-    dim: int = eqx.field(static=True)
-
-    def __call__(self, y):
-        return jnp.tanh(self.outer @ self.features(y)).reshape(-1, self.dim)
-
-    def features(self, y):
-        return jnp.tanh(self.inner @ y)
-
-    def channel(self, i, features):
-        rows = self.outer[i * self.dim : (i + 1) * self.dim]
-        return jnp.tanh(rows @ features)
-
-
-@pytest.mark.parametrize("depth", [2, 3])
-@pytest.mark.parametrize("algebra", [abx.Shuffle, abx.Ito, abx.GrossmanLarson])
-def test_channels_share_features(algebra, depth):
-    """With `features` and `channel`, the same field; at depth 2 direction i computes
-    row i alone, and the hidden layer is computed once and derived once a direction."""
-    d, n, width = 3, 17, 5
-    rng = np.random.default_rng(0)
-    inner, outer = rng.normal(size=(width, n)), rng.normal(size=(d * n, width))
-    fields, alg = Perceptron(*map(jnp.asarray, (inner, outer)), n), algebra(d, depth)
-    y, lam = jnp.ones(n) / 3, jnp.linspace(-1.0, 1.0, alg.primitive_size)
-    whole = abx.lift(lambda z: fields(z), alg, abx.Euclidean(n))(y, lam)
-    one = abx.lift(fields, alg, abx.Euclidean(n))
-    np.testing.assert_allclose(one(y, lam), whole, atol=1e-11)
-    if depth == 2:
-        assert products(one, (width, n), y, lam) == 1 + d
-        assert products(one, (n, width), y, lam) == 2 * d
-        assert products(one, (d * n, width), y, lam) == 0
 
 
 def test_fields_in_a_list_are_derived_one_by_one():

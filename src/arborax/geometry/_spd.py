@@ -254,10 +254,10 @@ class SPD(AbstractGeometry):
 
     def _contract(self, table: np.ndarray, m: Array) -> Array:
         """A table with a row for each pair of frame fields, with coefficients."""
-        table = jnp.asarray(table, m.dtype)
+        rows = jnp.asarray(table, m.dtype)
         if self.n > _SMALL:
-            return m.reshape(-1) @ table
-        return small_einsum("ab,abc->c", m, table.reshape(*m.shape, -1))
+            return m.reshape(-1) @ rows
+        return small_einsum("ab,abc->c", m, rows.reshape(*m.shape, -1))
 
     def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
         if self.root == "cholesky":

@@ -55,22 +55,19 @@ class FieldExpansion(AbstractExpansion):
 
     def __init__(self, fields: DrivingFields, t, y: PyTree[Array]):
         self._point = y
-        self._fields = fields
         self._call = lambda z: fields(t, z)
-        if isinstance(fields.fields, tuple):
-            args = (lambda z: (t, z)) if fields.time_dependent else (lambda z: (z,))
-            self._each = [
-                jax.linearize(lambda z, i=i: fields.channel(i, *args(z)), y)
-                for i in range(fields.number)
-            ]
-            self.value = jnp.stack([value for value, _ in self._each])
-            self._derivative = lambda u: jnp.stack([dot(u) for _, dot in self._each])
-        else:
-            self._each = None
+        self._each = []
+        if not isinstance(fields.fields, tuple):
             self.value, self._derivative = jax.linearize(self._call, y)
+            return
+        args = (lambda z: (t, z)) if fields.time_dependent else (lambda z: (z,))
+        one = lambda i: lambda z: fields.channel(i, *args(z))  # noqa: E731
+        self._each = [jax.linearize(one(i), y) for i in range(fields.number)]
+        self.value = jnp.stack([value for value, _ in self._each])
+        self._derivative = lambda u: jnp.stack([dot(u) for _, dot in self._each])
 
     def contract(self, tangents):
-        if self._each is None:
+        if not self._each:
             return trace(self._push(self._derivative, tangents))
         terms = [dot(take(i, tangents)) for i, (_, dot) in enumerate(self._each)]
         return ft.reduce(jnp.add, terms)

@@ -63,14 +63,14 @@ class ThirdMaps:
 
 def _stack(tensors: list[SparseMap], d: int) -> SparseMap:
     """Maps to tensors `(i, j, k)` as one map to `(i, tensor, j, k)`."""
-    row, column, value = [], [], []
+    rows = []
     for slot, table in enumerate(tensors):
         i, rest = np.divmod(table.row, d * d)
-        row.append((i * len(tensors) + slot) * d * d + rest)
-        column.append(table.column)
-        value.append(table.value)
+        rows.append((i * len(tensors) + slot) * d * d + rest)
+    column = np.concatenate([table.column for table in tensors])
+    value = np.concatenate([table.value for table in tensors])
     shape = (len(tensors) * d**3, tensors[0].shape[1])
-    return SparseMap(*map(np.concatenate, (row, column, value)), shape)
+    return SparseMap(np.concatenate(rows), column, value, shape)
 
 
 def _part(table: SparseMap, start: int, stop: int) -> SparseMap:
@@ -99,11 +99,13 @@ def _word_tensors(alg: Shuffle | Ito) -> tuple[SparseMap, SparseMap, SparseMap]:
             (i, j), (k,) = letters
             entries[2].append((position(i, j, k), column, 0.5))
             entries[2].append((position(j, i, k), column, 0.5))
-    shape, embed = (d**3, len(alg.words)), alg.primitive_maps[1]
-    single, later, earlier = (
-        SparseMap(*(zip(*part) if part else ((), (), ())), shape) @ embed
-        for part in entries
-    )
+
+    def table(part) -> SparseMap:
+        row, column, value = zip(*part) if part else ((), (), ())
+        shape = (d**3, len(alg.words))
+        return SparseMap(row, column, value, shape) @ alg.primitive_maps[1]
+
+    single, later, earlier = map(table, entries)
     return single, later, earlier
 
 
