@@ -139,7 +139,7 @@ class FrameCalculus:
                 return expansion.contract(self.tangents(y, w))
             dots, _ = expansion.along(directions)
             dots = tensors.bring("ekn", dots)
-            return tensors.einsum("ke,ekn->n", tensors.bring("ke", w), dots)
+            return tensors.einsum("ke,ekn->n", w, dots)
 
         return expansion.value, derivative
 

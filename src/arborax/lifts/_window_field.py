@@ -165,8 +165,10 @@ def lift(
 
     No bracket is formed. Coefficients are contracted before derivatives are taken, so a
     call costs, with $m = \min(d, dim)$, $m$ directional derivatives of the fields at
-    depth 2 for every algebra, and of the order of $m^{N-1}$ nested ones of order $N -
-    1$ at depth $N$; the number of primitives does not enter.
+    depth 2 for every algebra; at depth 3 $m$ of first and $m^2$ of second order, for
+    fields that give their own second derivatives (`arborax.models.VectorField`) only
+    $m + d$ rows through the network; and of the order of $m^{N-1}$ nested ones of order
+    $N - 1$ at depth $N$. The number of primitives does not enter.
 
     A control without brackets makes any of these lifts give the Stratonovich solution;
     the Itô solution (with respect to the connection of the geometry) comes from the

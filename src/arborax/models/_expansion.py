@@ -22,14 +22,38 @@ from jaxtyping import Array, Float, PyTree
 from ..geometry._settle import settle
 from ..geometry._small_product import scale, small_product
 from ..lifts import AbstractExpansion
+from ..lifts._linear import Tensors
 from ._rows import activate, affine, Derivative, flatten, rows_product
 
 
 _LONG_ROW = 16  # of shorter rows one product for all channels is taken
 
 
+class _Layer:
+    """A layer at a point: its weight, the value, and derivatives of the activation when
+    they are needed."""
+
+    def __init__(self, weight: Array, f: Callable, before: Array):
+        self.weight = weight
+        self.value = activate(f, before)
+        self.slope = lambda: activate(Derivative(f), before)
+        self.curve = lambda: activate(Derivative(Derivative(f)), before)
+
+
+def _pass(weight, bias, x, rows) -> tuple[Array, Array | None]:
+    """A point and derivatives along directions, in one product if there are any."""
+    if rows is None:
+        return affine(weight, bias, x), None
+    both = rows_product(jnp.concatenate([x[None], rows]), weight)
+    a, rows = lax.split(both, (1, rows.shape[0]))
+    return a[0] + bias, rows
+
+
 class PerceptronExpansion(AbstractExpansion):
     """A perceptron of `channels * dim` outputs at `x`, the flattened point.
+
+    If rows are long, each channel has a last layer of its own; if they are short, one
+    product for all channels is faster, and what is not needed is thrown away.
 
     **Arguments:**
 
@@ -41,96 +65,86 @@ class PerceptronExpansion(AbstractExpansion):
     """
 
     def __init__(self, layers, x: Float[Array, " in"], channels: int, directions=None):
-        self._weights = [weight for weight, _, _ in layers]
-        self._directions = directions
-        # Of each layer: first and second derivative, where its numbers are shaped as
-        # they will be used, and what comes of the directions.
-        self._slopes, self._curves, self._seen = [], [], []
+        *hidden, (weight, bias, f) = layers
+        self._channels, self._directions = channels, directions
         rows = None if directions is None else jax.vmap(flatten)(directions)
-        for k, (weight, bias, f) in enumerate(layers):
-            if rows is None:
-                a = affine(weight, bias, x)
-            else:
-                both = rows_product(jnp.concatenate([x[None], rows]), weight)
-                a, rows = lax.split(both, (1, rows.shape[0]))
-                a = a[0] + bias
-            last = k == len(layers) - 1
-            shape = (channels, -1) if last else a.shape
-            x = activate(f, a)
-            self._slopes.append(_later(Derivative(f), a, shape))
-            self._curves.append(_later(Derivative(Derivative(f)), a, shape))
+        seen: list[Array] = []
+        self._hidden = []
+        for inner_weight, inner_bias, g in hidden:
+            a, rows = _pass(inner_weight, inner_bias, x, rows)
+            layer = _Layer(inner_weight, g, a)
+            self._hidden.append(layer)
+            x = layer.value
             if rows is not None:
-                rows = self._see(k, rows)
-        self.value = x.reshape(channels, -1)
-        self._dots = rows
+                seen.append(rows)
+                rows = scale(layer.slope()[None], rows)
+        count = channels if weight.shape[0] >= _LONG_ROW * channels else 1
+        sizes = (weight.shape[0] // count,) * count
+        self._heads, last = [], []
+        for part, offset in zip(lax.split(weight, sizes), lax.split(bias, sizes)):
+            a, own = _pass(part, offset, x, rows)
+            self._heads.append(_Layer(part, f, a))
+            last.append(own)
+        values = [head.value for head in self._heads]
+        self.value = jnp.stack(values).reshape(channels, -1)
+        self._known = None if rows is None else self._finish(last), (seen, last)
 
-    def _see(self, k: int, rows: Array) -> Array:
-        """Derivatives after the activation of layer `k`, from those before it."""
-        slope = self._slopes[k]()
-        if k == len(self._weights) - 1:
-            rows = _shaped(rows, -1, *slope.shape)
-        self._seen.append(rows)
-        return scale(slope[None], rows)
+    def _finish(self, last: list[Array]) -> Float[Array, "directions channels dim"]:
+        """Derivatives of all channels, from those before the last activations."""
+        pairs = zip(self._heads, last)
+        dots = [scale(head.slope()[None], rows) for head, rows in pairs]
+        return jnp.stack(dots, axis=1).reshape(dots[0].shape[0], self._channels, -1)
 
     def contract(self, tangents: PyTree[Array]) -> Float[Array, " dim"]:
-        return self._operate(tangents, None)
+        return self._operate(None, None, tangents)
 
     def along(self, directions: PyTree[Array]):
-        if directions is self._directions and directions is not None:
-            return self._dots, self._bend
-        self._directions, self._seen = directions, []
-        rows = jax.vmap(flatten)(directions)
-        for k, weight in enumerate(self._weights):
-            rows = self._see(k, rows_product(rows, weight))
-        self._dots = rows
-        return self._dots, self._bend
+        dots, seen = self._known
+        if dots is None or directions is not self._directions:
+            rows, inner = jax.vmap(flatten)(directions), []
+            for layer in self._hidden:
+                inner.append(rows_product(rows, layer.weight))
+                rows = scale(layer.slope()[None], inner[-1])
+            last = [rows_product(rows, head.weight) for head in self._heads]
+            dots, seen = self._finish(last), (inner, last)
+        return dots, lambda pairs, tangents: self._operate(pairs, seen, tangents)
 
-    def _bend(self, pairs: Array, tangents: PyTree[Array]) -> Float[Array, " dim"]:
-        return self._operate(tangents, pairs)
-
-    def _operate(self, tangents, pairs) -> Float[Array, " dim"]:
+    def _operate(self, pairs, seen, tangents) -> Float[Array, " dim"]:
         """The operators of all channels, each on its own row of the output, summed."""
-        *inner, last = self._weights
         rows = jax.vmap(flatten)(tangents)
-        for k, weight in enumerate(inner):
-            rows = scale(self._slopes[k]()[None], rows_product(rows, weight))
-            if pairs is not None:
-                source = _quadratic(pairs, self._seen[k])
-                rows = rows + scale(self._curves[k]()[None], source)
-        out = scale(self._slopes[-1](), _own_rows(last, rows))
+        first = None if pairs is None else settle(pairs, store=True)
+        for k, layer in enumerate(self._hidden):
+            rows = scale(layer.slope()[None], rows_product(rows, layer.weight))
+            if first is not None:
+                source = _quadratic(first, seen[0][k])
+                rows = rows + scale(layer.curve()[None], source)
+        if len(self._heads) == 1 < self._channels:
+            return self._operate_on_all(pairs, seen, rows)
+        d = self._channels
+        out = []
+        for k, row in enumerate(lax.split(rows, (1,) * d)):
+            head = self._heads[k]
+            out.append(scale(head.slope(), rows_product(row[0], head.weight)))
+            if first is not None:
+                own = lax.slice_in_dim(first, k, k + 1, axis=2)
+                source = _quadratic(own, seen[1][k])[0]
+                out.append(scale(head.curve(), source))
+        return ft.reduce(jnp.add, out)
+
+    def _operate_on_all(self, pairs, seen, rows) -> Float[Array, " dim"]:
+        """The last layer, if it is one for all channels."""
+        (head,), d = self._heads, self._channels
+        shape = self.value.shape
+        every = rows_product(rows, head.weight).reshape(d, d, -1)
+        own = jax.vmap(small_product)(jnp.eye(d, dtype=every.dtype)[:, None], every)
+        out = scale(head.slope().reshape(shape), own[:, 0])
         if pairs is not None:
-            source = _quadratic_by_channel(pairs, self._seen[-1])
-            out = out + scale(self._curves[-1](), source)
-        return small_product(jnp.ones((1, out.shape[0]), out.dtype), out)[0]
-
-
-def _later(f: Callable, a: Array, shape: tuple[int, ...]) -> Callable[[], Array]:
-    return lambda: activate(f, a).reshape(shape)
-
-
-def _shaped(x: Array, *shape: int) -> Array:
-    """Another shape. Long rows are stored: loops over the old shape, which is that of
-    the cotangent, would not run side by side."""
-    x = x.reshape(shape)
-    return settle(x, store=True) if x.shape[-1] >= _LONG_ROW else x
-
-
-def _own_rows(
-    weight: Float[Array, "outputs width"], rows: Float[Array, "channels width"]
-) -> Float[Array, "channels dim"]:
-    """Channel `k` of the product of the weight with row `k`."""
-    d = rows.shape[0]
-    dim = weight.shape[0] // d
-    if dim >= _LONG_ROW:
-        parts = zip(lax.split(rows, (1,) * d), lax.split(weight, (dim,) * d))
-        return jnp.concatenate([rows_product(row, part) for row, part in parts])
-    every = rows_product(rows, weight).reshape(d, d, dim)
-    own = jnp.eye(d, dtype=every.dtype)[:, None]
-    return _batched(own, every)[:, 0]
-
-
-def _batched(a: Float[Array, "b m k"], b: Float[Array, "b k n"]) -> Array:
-    return jax.vmap(small_product)(a, b)
+            tensors = Tensors(shape[1])
+            a = tensors.bring("pkn", seen[1][0].reshape(-1, *shape))
+            inner = tensors.einsum("pqk,qkn->pkn", pairs, a)
+            source = tensors.einsum("pkn,pkn->kn", a, inner)
+            out = out + scale(head.curve().reshape(shape), source)
+        return small_product(jnp.ones((1, d), out.dtype), out)[0]
 
 
 def _quadratic(
@@ -141,15 +155,3 @@ def _quadratic(
     products = small_product(jnp.swapaxes(pairs, 1, 2).reshape(m * d, m), a)
     parts = zip(lax.split(a, (1,) * m), lax.split(products, (d,) * m))
     return ft.reduce(jnp.add, [scale(one, other) for one, other in parts])
-
-
-def _quadratic_by_channel(
-    pairs: Float[Array, "p p channels"], a: Float[Array, "p channels dim"]
-) -> Float[Array, "channels dim"]:
-    """The same for channel `k` of `a` with the coefficients `k`."""
-    m, d, dim = a.shape
-    ones = jnp.ones((1, m), a.dtype)
-    products = scale(pairs[..., None], a[None]).reshape(m, m, d * dim)
-    inner = jax.vmap(small_product, in_axes=(None, 0))(ones, products)
-    terms = scale(a, inner.reshape(a.shape)).reshape(m, d * dim)
-    return small_product(ones, terms).reshape(d, dim)
