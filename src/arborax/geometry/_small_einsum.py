@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
+from jax.lax import Precision
 from jaxtyping import Array
 
 from ._settle import settle
@@ -92,7 +93,8 @@ def _by_library(a: Array, b: Array, spec: str, leading: bool, batch) -> Array:
         shape = (*batch, *own) if leading else (*own, *batch)
         named.append(jnp.broadcast_to(x, shape))
     names = [axes + part if leading else part + axes for part in _parse(spec)]
-    return jnp.einsum(f"{names[0]},{names[1]}->{names[2]}", *named)
+    spec = f"{names[0]},{names[1]}->{names[2]}"
+    return jnp.einsum(spec, *named, precision=Precision.HIGHEST)
 
 
 _einsum_p = Primitive("arborax_small_einsum")

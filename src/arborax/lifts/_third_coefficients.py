@@ -16,7 +16,6 @@ import dataclasses
 import functools as ft
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
@@ -42,12 +41,6 @@ class ThirdCoefficients(eqx.Module):
     def slots(self, name: str) -> tuple[int, ...]:
         """The tensors that have this role."""
         return dict(self.roles).get(name, ())
-
-    def selection(self, name: str) -> Float[Array, " tensors"]:
-        """Ones for the tensors that have this role."""
-        chosen = np.zeros(self.triples.shape[1])
-        chosen[list(self.slots(name))] = 1
-        return jnp.asarray(chosen, self.triples.dtype)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import jax
 import jax.numpy as jnp
+from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ._flat import is_flat
@@ -50,7 +51,11 @@ def third_order(
     stack = here("isjk", x.triples)
     if by_frame:
         stack = einsum("ip,isjk->psjk", v, stack)
-    once = lambda name: einsum("psjk,s->pjk", stack, x.selection(name))  # noqa: E731
+
+    def once(name):
+        parts = [jax.lax.slice_in_dim(stack, s, s + 1, axis=1) for s in x.slots(name)]
+        return einsum("psjk,s->pjk", sum(parts[1:], parts[0]), jnp.ones(1, v.dtype))
+
     both: dict[tuple[int, ...], Array] = {}
 
     def twice(name):
@@ -70,7 +75,8 @@ def third_order(
     if not is_flat(calculus.geometry):
         moments = jnp.moveaxis(pairs, -1, 0)
         if not by_frame:
-            moments = jax.vmap(lambda c: basis.T @ c @ basis)(moments)
+            moments = einsum("kpq,pa->kaq", moments, basis)
+            moments = einsum("kaq,qb->kab", moments, basis)
         turning = jax.vmap(calculus.geometry.turning, in_axes=(None, 0))
         tangents = add(tangents, turning(y, moments))
     out = einsum("k,kn->n", x.singles, v) + bend(pairs, tangents)
@@ -111,7 +117,8 @@ def _connect_all(calculus, y, basis, v) -> Float[Array, "directions channels dim
 def _connection_along(calculus, y, basis, v, pairs) -> Float[Array, " dim"]:
     r"""$\sum (D_p \Gamma)(q, v_k)$ with the coefficients `pairs`. If the connection has
     constant coefficients the compiler sees that this is zero."""
-    moments = jnp.einsum("pqk,qa,kn->pan", pairs, basis, v)
+    spec = "pqk,qa,kn->pan"
+    moments = jnp.einsum(spec, pairs, basis, v, precision=Precision.HIGHEST)
 
     def one(p, moment):
         turn = lambda z: calculus.geometry.christoffel_sum(z, moment)  # noqa: E731
