@@ -43,7 +43,8 @@ NOTES = (
     "both names).",
     "- 3x the naive lift at d = 7: met; at depth 3 the naive lift does not finish in a "
     "minute. At d = 2 there are few primitives, and the compiler finds what they "
-    "share: there the naive value is slower by a tenth at depth 2 and by half or more at depth 3, its gradient much.",
+    "share: there the naive value is slower by a tenth at depth 2 and by half or "
+    "more at depth 3, its gradient much.",
     "- Compile below 10 s for (i) to (iii): met, in CPU seconds.",
     "- Flat memory of the reversible adjoint: met, see below.",
     "",
