@@ -18,6 +18,7 @@ from jax.interpreters import ad, batching, mlir
 from jax.lax import Precision
 from jaxtyping import Array
 
+from ._bilinear import define_jvp
 from ._settle import settle
 
 
@@ -124,16 +125,6 @@ def _transpose(cotangent, a, b, *, spec, leading):
     return [None, _sum_to(bind(a, spec=f"{out},{left}->{right}"), b.aval.shape)]
 
 
-def _jvp(primals, tangents, **params):
-    (a, b), (da, db) = primals, tangents
-    terms = []
-    if not isinstance(da, ad.Zero):
-        terms.append(_einsum_p.bind(da, b, **params))
-    if not isinstance(db, ad.Zero):
-        terms.append(_einsum_p.bind(a, db, **params))
-    return _einsum_p.bind(a, b, **params), ft.reduce(jnp.add, terms)
-
-
 def _batch(args, dims, *, spec, leading):
     axis = 0 if leading else -1
     moved = [
@@ -144,7 +135,7 @@ def _batch(args, dims, *, spec, leading):
     return out, 0 if leading else out.ndim - 1
 
 
-ad.primitive_jvps[_einsum_p] = _jvp
+define_jvp(_einsum_p)
 ad.primitive_transposes[_einsum_p] = _transpose
 batching.primitive_batchers[_einsum_p] = _batch
 mlir.register_lowering(_einsum_p, mlir.lower_fun(_evaluate, multiple_results=False))

@@ -13,6 +13,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
+from ._bilinear import define_jvp
+
 
 _WRITTEN_OUT = 16  # length of sums over broadcast axes
 _SHORT_ROW = 8
@@ -68,16 +70,6 @@ def _transpose(cotangent, a, b):
     return [None, _sum_to(product, b.aval.shape)]
 
 
-def _jvp(primals, tangents):
-    (a, b), (da, db) = primals, tangents
-    terms = []
-    if not isinstance(da, ad.Zero):
-        terms.append(_product_p.bind(da, b))
-    if not isinstance(db, ad.Zero):
-        terms.append(_product_p.bind(a, db))
-    return _product_p.bind(a, b), terms[0] if len(terms) == 1 else terms[0] + terms[1]
-
-
 def _batch(args, dims):
     moved = [
         a[None] if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(args, dims)
@@ -85,7 +77,7 @@ def _batch(args, dims):
     return _product_p.bind(*moved), 0
 
 
-ad.primitive_jvps[_product_p] = _jvp
+define_jvp(_product_p)
 ad.primitive_transposes[_product_p] = _transpose
 batching.primitive_batchers[_product_p] = _batch
 mlir.register_lowering(_product_p, mlir.lower_fun(_evaluate, multiple_results=False))

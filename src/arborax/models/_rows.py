@@ -20,6 +20,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float, PyTree
 
+from ..geometry._bilinear import define_jvp
 from ..geometry._small_product import scale
 
 
@@ -67,16 +68,6 @@ def _outer_transpose(cotangent, a, b):
     return [None, _product_p.bind(a, cotangent.T)]
 
 
-def _bilinear_jvp(primitive, primals, tangents):
-    (a, b), (da, db) = primals, tangents
-    terms = []
-    if not isinstance(da, ad.Zero):
-        terms.append(primitive.bind(da, b))
-    if not isinstance(db, ad.Zero):
-        terms.append(primitive.bind(a, db))
-    return primitive.bind(a, b), ft.reduce(jnp.add, terms)
-
-
 def _product_batch(args, dims):
     if dims[1] is None:  # one weight matrix for all: only more rows
         return _product_p.bind(jnp.moveaxis(args[0], dims[0], 0), args[1]), 0
@@ -89,7 +80,7 @@ def _outer_batch(args, dims):
 
 def _register(primitive, evaluate, transpose, batch):
     primitive.def_impl(jax.jit(evaluate))
-    ad.primitive_jvps[primitive] = ft.partial(_bilinear_jvp, primitive)
+    define_jvp(primitive)
     ad.primitive_transposes[primitive] = transpose
     batching.primitive_batchers[primitive] = batch
     lowering = mlir.lower_fun(evaluate, multiple_results=False)
