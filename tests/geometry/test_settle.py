@@ -4,10 +4,11 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import pytest
 
 from arborax.geometry._functions import forward_only
 from arborax.geometry._matrix import expm
-from arborax.geometry._settle import settle
+from arborax.geometry._settle import settle, settle_cotangent
 
 
 def test_settle_changes_no_bit():
@@ -41,6 +42,24 @@ def test_settle_is_linear_and_batches():
     np.testing.assert_allclose(jax.grad(f)(x), 3 * x**2, rtol=1e-14)
     second = jax.jacrev(jax.grad(f))(x).reshape(12, 12)
     np.testing.assert_allclose(second, jnp.diag(6 * x.reshape(-1)), rtol=1e-14)
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_settled_cotangent_costs_nothing_forward(keep):
+    """The value compiles to nothing, the gradient to one more kernel; and gradients of
+    first and second order are those without it."""
+    mark = lambda z: settle_cotangent(z, keep=keep)  # noqa: E731
+    x = jr.normal(jr.PRNGKey(0), (4, 3), jnp.float64)
+    f = lambda z: jnp.sum(jax.vmap(mark, in_axes=1, out_axes=1)(z) ** 3)  # noqa: E731
+    np.testing.assert_array_equal(mark(x), x)
+    np.testing.assert_allclose(jax.jit(jax.grad(f))(x), 3 * x**2, rtol=1e-14)
+    second = jax.jacrev(jax.grad(f))(x).reshape(12, 12)
+    np.testing.assert_allclose(second, jnp.diag(6 * x.reshape(-1)), rtol=1e-14)
+
+    def divisions(function):
+        return jax.jit(function).lower(x).compile().as_text().count(" divide(")
+
+    assert divisions(f) == 0 < divisions(jax.grad(f))
 
 
 def test_derivatives_of_every_order_without_reversing_a_loop():

@@ -13,7 +13,7 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
 
-def _divide(x: Array, *, keep: bool, store: bool) -> Array:
+def _divide(x: Array, store: bool) -> Array:
     one = jnp.ones((), x.dtype)
     x = x / jax.lax.clamp(one, x, one)
     if not store or not x.ndim:
@@ -23,25 +23,30 @@ def _divide(x: Array, *, keep: bool, store: bool) -> Array:
     return x / jax.lax.clamp(one, jnp.broadcast_to(first, x.shape), one)
 
 
-def _batch(args, dims, *, keep, store):
+def _batch(args, dims, *, keep, store, forward):
     (x,), (axis,) = args, dims
-    if keep:
-        return _settle_p.bind(x, keep=keep, store=store), axis
-    return _settle_p.bind(jnp.moveaxis(x, axis, 0), keep=keep, store=store), 0
+    if not keep:
+        x, axis = jnp.moveaxis(x, axis, 0), 0
+    return _settle_p.bind(x, keep=keep, store=store, forward=forward), axis
+
+
+def _transpose(cotangent, _, *, keep, store, forward):
+    return [_settle_p.bind(cotangent, keep=keep, store=store, forward=True)]
+
+
+def _on_cpu(x: Array, *, keep: bool, store: bool, forward: bool) -> Array:
+    return _divide(x, store) if forward else x
 
 
 _settle_p = Primitive("arborax_settle")
-_settle_p.def_impl(lambda x, *, keep, store: x)
-_settle_p.def_abstract_eval(lambda x, *, keep, store: x)
-ad.deflinear2(
-    _settle_p,
-    lambda ct, _, *, keep, store: [_settle_p.bind(ct, keep=keep, store=store)],
-)
+_settle_p.def_impl(lambda x, **_: x)
+_settle_p.def_abstract_eval(lambda x, **_: x)
+ad.deflinear2(_settle_p, _transpose)
 batching.primitive_batchers[_settle_p] = _batch
-_same = mlir.lower_fun(lambda x, *, keep, store: x, multiple_results=False)
+_same = mlir.lower_fun(lambda x, **_: x, multiple_results=False)
 mlir.register_lowering(_settle_p, _same)
 mlir.register_lowering(
-    _settle_p, mlir.lower_fun(_divide, multiple_results=False), platform="cpu"
+    _settle_p, mlir.lower_fun(_on_cpu, multiple_results=False), platform="cpu"
 )
 
 
@@ -50,4 +55,10 @@ def settle(x: Array, *, keep: bool = False, store: bool = False) -> Array:
     its cotangent. For small arrays that took long to compute and are used often. Under
     `vmap` the batch comes first; with `keep` it stays where it is. With `store` the
     array is stored in the order of its axes even if it is used but once."""
-    return _settle_p.bind(x, keep=keep, store=store)
+    return _settle_p.bind(x, keep=keep, store=store, forward=True)
+
+
+def settle_cotangent(x: Array, *, keep: bool = False) -> Array:
+    """`x`, as it is. Its cotangent is computed once and stored in the order of the axes
+    of `x`: for a cotangent that comes in another order, and is used in this one."""
+    return _settle_p.bind(x, keep=keep, store=True, forward=False)

@@ -110,8 +110,13 @@ def third_order(
 
 def _connect_all(calculus, y, basis, v) -> Float[Array, "directions channels dim"]:
     r"""$\Gamma(p, v_k)$ for all directions and channels."""
+    others = calculus.eye(v) if calculus.by_frame else v
     rows = jax.vmap(calculus.connect, in_axes=(None, None, 0))
-    return jax.vmap(rows, in_axes=(None, 0, None))(y, basis, v)
+    table = jax.vmap(rows, in_axes=(None, 0, None))(y, basis, others)
+    if not calculus.by_frame:
+        return table
+    # Of the frame fields alone it is a constant for many connections.
+    return Tensors(calculus.dim).einsum("kb,pbn->pkn", v, table)
 
 
 def _connection_along(calculus, y, basis, v, pairs) -> Float[Array, " dim"]:

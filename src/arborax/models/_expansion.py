@@ -19,10 +19,11 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ..geometry._settle import settle
+from ..geometry._settle import settle_cotangent
 from ..geometry._small_product import scale, small_product
 from ..lifts import AbstractExpansion
 from ..lifts._linear import Tensors
+from ._quadratic import quadratic
 from ._rows import activate, affine, Derivative, flatten, rows_product
 
 
@@ -85,7 +86,7 @@ class PerceptronExpansion(AbstractExpansion):
             a, own = _pass(part, offset, x, rows)
             self._heads.append(_Layer(part, f, a))
             last.append(own)
-        values = [head.value for head in self._heads]
+        values = [settle_cotangent(head.value) for head in self._heads]
         self.value = jnp.stack(values).reshape(channels, -1)
         self._known = None if rows is None else self._finish(last), (seen, last)
 
@@ -93,6 +94,7 @@ class PerceptronExpansion(AbstractExpansion):
         """Derivatives of all channels, from those before the last activations."""
         pairs = zip(self._heads, last)
         dots = [scale(head.slope()[None], rows) for head, rows in pairs]
+        dots = [settle_cotangent(rows) for rows in dots]
         return jnp.stack(dots, axis=1).reshape(dots[0].shape[0], self._channels, -1)
 
     def contract(self, tangents: PyTree[Array]) -> Float[Array, " dim"]:
@@ -112,11 +114,11 @@ class PerceptronExpansion(AbstractExpansion):
     def _operate(self, pairs, seen, tangents) -> Float[Array, " dim"]:
         """The operators of all channels, each on its own row of the output, summed."""
         rows = jax.vmap(flatten)(tangents)
-        first = None if pairs is None else settle(pairs, store=True)
+        first = None if pairs is None else settle_cotangent(pairs, keep=True)
         for k, layer in enumerate(self._hidden):
             rows = scale(layer.slope()[None], rows_product(rows, layer.weight))
             if first is not None:
-                source = _quadratic(first, seen[0][k])
+                source = quadratic(first, seen[0][k])
                 rows = rows + scale(layer.curve()[None], source)
         if len(self._heads) == 1 < self._channels:
             return self._operate_on_all(pairs, seen, rows)
@@ -127,7 +129,7 @@ class PerceptronExpansion(AbstractExpansion):
             out.append(scale(head.slope(), rows_product(row[0], head.weight)))
             if first is not None:
                 own = lax.slice_in_dim(first, k, k + 1, axis=2)
-                source = _quadratic(own, seen[1][k])[0]
+                source = quadratic(own, seen[1][k])[0]
                 out.append(scale(head.curve(), source))
         return ft.reduce(jnp.add, out)
 
@@ -145,13 +147,3 @@ class PerceptronExpansion(AbstractExpansion):
             source = tensors.einsum("pkn,pkn->kn", a, inner)
             out = out + scale(head.curve().reshape(shape), source)
         return small_product(jnp.ones((1, d), out.dtype), out)[0]
-
-
-def _quadratic(
-    pairs: Float[Array, "p p channels"], a: Float[Array, "p width"]
-) -> Float[Array, "channels width"]:
-    """The sum over `p` and `q` of `pairs[p, q, k] a[p] a[q]`."""
-    m, _, d = pairs.shape
-    products = small_product(jnp.swapaxes(pairs, 1, 2).reshape(m * d, m), a)
-    parts = zip(lax.split(a, (1,) * m), lax.split(products, (d,) * m))
-    return ft.reduce(jnp.add, [scale(one, other) for one, other in parts])
