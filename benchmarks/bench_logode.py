@@ -35,16 +35,16 @@ MEMORY_NOTE = (
 NOTES = (
     "## Goals and misses",
     "",
-    "- Gradient within 4x of the value: met, by little, in every cell but the Itô "
-    "algebra at depth 3 on SPD(3). Repeated runs differ by some four per cent. Matrix "
-    "products alone make it four: the forward pass, its recomputation in reverse, and "
-    "two products for each of them. Storing instead of recomputing takes longer "
-    "(`arborax direct` on Euclidean space; CF-EES schemes recompute their stages under "
-    "both names).",
-    "- 3x the naive lift at d = 7: met; at depth 3 the naive lift does not finish in a "
-    "minute. At d = 2 there are few primitives, and the compiler finds what they "
-    "share: there the naive value is slower by a tenth at depth 2 and by half or "
-    "more at depth 3, its gradient much.",
+    "- Gradient within 4x of the value: met in every cell, on Euclidean space and at "
+    "depth 2 on SPD(3) by two to four per cent, which is as much as repeated runs "
+    "differ by. Matrix products alone make it four: the forward pass, its "
+    "recomputation in reverse, and two products for each of them. Storing instead of "
+    "recomputing takes longer (`arborax direct` on Euclidean space; CF-EES schemes "
+    "recompute their stages under both names).",
+    "- 3x the naive lift at d = 7: met; at depth 3 the naive lift does not finish in "
+    "two minutes. At d = 2 there are few primitives, and the compiler finds what they "
+    "share: there the naive value is slower by little at depth 2 and by half or more "
+    "at depth 3, its gradient much.",
     "- Compile below 10 s for (i) to (iii): met, in CPU seconds.",
     "- Flat memory of the reversible adjoint: met, see below.",
     "",
