@@ -60,5 +60,6 @@ def settle(x: Array, *, keep: bool = False, store: bool = False) -> Array:
 
 def settle_cotangent(x: Array, *, keep: bool = False) -> Array:
     """`x`, as it is. Its cotangent is computed once and stored in the order of the axes
-    of `x`: for a cotangent that comes in another order, and is used in this one."""
+    of `x`: for a cotangent that comes in another order, and is used in this one. `keep`
+    is as in `settle`."""
     return _settle_p.bind(x, keep=keep, store=True, forward=False)

@@ -114,11 +114,12 @@ class PerceptronExpansion(AbstractExpansion):
     def _operate(self, pairs, seen, tangents) -> Float[Array, " dim"]:
         """The operators of all channels, each on its own row of the output, summed."""
         rows = jax.vmap(flatten)(tangents)
-        first = None if pairs is None else settle_cotangent(pairs, keep=True)
+        if pairs is not None:
+            pairs = settle_cotangent(pairs, keep=True)
         for k, layer in enumerate(self._hidden):
             rows = scale(layer.slope()[None], rows_product(rows, layer.weight))
-            if first is not None:
-                source = quadratic(first, seen[0][k])
+            if pairs is not None:
+                source = quadratic(pairs, seen[0][k])
                 rows = rows + scale(layer.curve()[None], source)
         if len(self._heads) == 1 < self._channels:
             return self._operate_on_all(pairs, seen, rows)
@@ -127,8 +128,8 @@ class PerceptronExpansion(AbstractExpansion):
         for k, row in enumerate(lax.split(rows, (1,) * d)):
             head = self._heads[k]
             out.append(scale(head.slope(), rows_product(row[0], head.weight)))
-            if first is not None:
-                own = lax.slice_in_dim(first, k, k + 1, axis=2)
+            if pairs is not None:
+                own = lax.slice_in_dim(pairs, k, k + 1, axis=2)
                 source = quadratic(own, seen[1][k])[0]
                 out.append(scale(head.curve(), source))
         return ft.reduce(jnp.add, out)
