@@ -4,6 +4,7 @@ from importlib.metadata import version as _version
 
 from . import datasets as datasets, models as models
 from ._citation import citation as citation
+from ._values import debug_checks as debug_checks
 from .algebra import (
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,

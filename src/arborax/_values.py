@@ -1,0 +1,71 @@
+"""Bad values: an error where they are known, NaN where they are traced.
+
+Arrays that are known now are checked on the host, and a bad one raises a plain error
+with the caller's own stack. Compiled code never calls back to the host: there a bad
+value turns the result, and every gradient through it, into NaN. Within
+[`arborax.debug_checks`][] compiled code raises as well.
+"""
+
+from typing import Any, TypeVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+import numpy as np
+from jax.core import Tracer
+
+
+_T = TypeVar("_T")
+
+# Part of the key under which JAX caches compiled programs.
+_debugging = jax.make_user_context(False)
+
+
+def debug_checks():
+    """A context in which bad values raise inside compiled code too.
+
+    Functions are compiled again within it, with checks that call back to the host:
+    slower, and not for `jax.export`. Outside it, compiled code answers bad values with
+    NaN.
+
+    !!! example
+
+        ```python
+        with abx.debug_checks():
+            jax.jit(abx.signature, static_argnums=1)(path, alg)  # raises if not finite
+        ```
+    """
+    return _debugging(True)
+
+
+def is_concrete(*values: Any) -> bool:
+    """Whether no array in `values` is traced; `None` counts as known."""
+    return not any(isinstance(leaf, Tracer) for leaf in jtu.tree_leaves(values))
+
+
+def refuse(values: _T, bad: Any, message: str) -> _T:
+    """`values`, unless `bad`.
+
+    **Arguments:**
+
+    - `values`: a PyTree. If `bad` is traced, its real and complex floating arrays are
+        multiplied by one or by NaN, so at least one should be there.
+    - `bad`: boolean, a scalar or an array of which no element may be true.
+    - `message`: what was wrong, what was expected and what to do.
+    """
+    if is_concrete(bad):
+        if np.any(bad):
+            raise ValueError(message)
+        return values
+    bad = jnp.any(bad)
+    if _debugging.value:
+        return eqx.error_if(values, bad, message)
+
+    def poison(leaf: Any) -> Any:
+        if not eqx.is_inexact_array(leaf):
+            return leaf
+        one = jnp.ones((), leaf.dtype)
+        return leaf * jnp.where(bad, jnp.nan * one, one)
+
+    return jtu.tree_map(poison, values)
