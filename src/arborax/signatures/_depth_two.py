@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp
 from ..algebra import Ito, Shuffle
 from ._pieces import in_pieces
 from ._stored import stored
@@ -80,7 +81,7 @@ def _area_of_few(values: Batch) -> Float[Array, "batch dim dim"]:
     return (jnp.concatenate(sums, axis=1) @ place).reshape(batch, dim, dim)
 
 
-@jax.custom_jvp
+@custom_jvp
 def _area(values: Batch) -> Float[Array, "batch dim dim"]:
     """`A^ij`, antisymmetric."""
     batch, times, dim = values.shape
