@@ -20,7 +20,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
-from ._primitive import first_size, vary_alike
+from ._primitive import first_size
+from ._varying import vary_alike
 
 
 class Function(abc.ABC):

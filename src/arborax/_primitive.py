@@ -1,8 +1,7 @@
 """What the library's own JAX primitives have in common.
 
-A primitive is linear in its one argument, or in each of its two. Inside
-`jax.shard_map` arrays have a type that says over which axes of the mesh they vary, and
-all operands of a primitive must agree on it.
+Sizes of axes may be unknown (`jax.export` with a symbolic shape), so no rule compares
+them with numbers unless they are known.
 """
 
 import functools as ft
@@ -10,29 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
 from jax.interpreters import ad, mlir
 from jaxtyping import Array
 
-
-def _varying(x: Any) -> frozenset:
-    """Axes of the mesh over which `x` varies. JAX changed the name of this in 0.10."""
-    kind = jax.typeof(x)
-    kind = getattr(kind, "manual_axis_type", kind)
-    return frozenset(getattr(kind, "varying", getattr(kind, "vma", ())))
-
-
-def vary_alike(*xs: Any) -> list:
-    """The arrays, all varying over the axes over which one of them does."""
-    axes = [_varying(x) for x in xs]
-    every = frozenset().union(*axes)
-    if all(own == every for own in axes):
-        return list(xs)
-    cast = ft.partial(lax.pcast, to="varying")
-    missing = [tuple(sorted(every - own)) for own in axes]
-    return [cast(x, rest) if rest else x for x, rest in zip(xs, missing)]
+from ._varying import vary_alike
 
 
 def is_symbolic(*sizes: Any) -> bool:

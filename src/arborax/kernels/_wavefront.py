@@ -25,7 +25,7 @@ import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
 from .._custom_jvp import Function, Linear
-from .._primitive import vary_alike
+from .._varying import vary_alike
 
 
 State = tuple[Array, ...]

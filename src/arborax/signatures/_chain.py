@@ -21,7 +21,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from .._primitive import first_size, vary_alike
+from .._primitive import first_size
+from .._varying import scan, vary_alike
 from ..algebra import Ito, Shuffle
 from ._left_point import left_point_signature, TreeAlgebra
 from ._stored import stored
@@ -115,7 +116,7 @@ def _value(*moves, chain: Chain) -> list:
         return chain.product(state, _signature_of(block, chain)), None
 
     advance = jax.checkpoint(advance, prevent_cse=False)  # for higher derivatives
-    return jax.lax.scan(advance, first, [x[1:] for x in blocks])[0]
+    return scan(advance, first, [x[1:] for x in blocks])[0]
 
 
 def _split(args: tuple, chain: Chain, live: tuple[bool, ...]):
@@ -163,7 +164,7 @@ def _cotangent(*args, chain: Chain, live: tuple[bool, ...]) -> list:
 
     retreat = jax.checkpoint(retreat, prevent_cse=False)
     start = (state, cotangent)
-    pulled = jax.lax.scan(retreat, start, _blocks(moves), reverse=True)[1]
+    pulled = scan(retreat, start, _blocks(moves), reverse=True)[1]
     return _joined(pulled, moves[0].shape[-1])
 
 

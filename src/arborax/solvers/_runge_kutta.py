@@ -13,6 +13,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ._base import AbstractSolver, add, combination, scale, subtract
 
@@ -76,7 +77,7 @@ def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
         jnp.asarray(tableau.a, dtype),
         jnp.asarray(tableau.c, dtype),
     )
-    return lax.scan(stage, ks, rows)[0]
+    return scan(stage, ks, rows)[0]
 
 
 class RKMK(AbstractSolver):
