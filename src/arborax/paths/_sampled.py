@@ -1,5 +1,7 @@
 """The container of sampled paths."""
 
+import dataclasses
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import equinox as eqx
@@ -8,7 +10,13 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from ._checks import as_count, as_floating, is_concrete, is_suffix
-from ._missing import check_times, check_values, fill_missing, observed_mask
+from ._missing import (
+    check_times,
+    check_values,
+    fill_missing,
+    neighbours,
+    observed_mask,
+)
 
 
 class SampledPath(eqx.Module):
@@ -23,6 +31,12 @@ class SampledPath(eqx.Module):
     its last valid point. Missing points and padding are exact: [`filled`][] makes a
     path whose padding repeats the last point, with increments, time steps and brackets
     that are zero to the last bit.
+
+    A value that interpolation filled in is not an observation. Realised brackets
+    ([`arborax.SampledPath.realised_brackets`][]) are therefore made of the observed
+    increments alone, and a filled, augmented or cut path remembers them (`ticks`).
+    Channels of finite variation, such as time, have no bracket at all: mark them by
+    `finite_variation`; [`arborax.add_time`][] marks its own.
     """
 
     ts: Float[Array, "*#batch times"]
@@ -30,6 +44,9 @@ class SampledPath(eqx.Module):
     mask: Bool[Array, "..."] | None
     lengths: Int[Array, "*#batch"] | None
     brackets: Float[Array, "*#batch times-1 channels channels"] | None
+    ticks: Float[Array, "*batch times-1 channels"] | None
+    finite_variation: tuple[int, ...] = eqx.field(static=True)
+    interpolated: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -39,6 +56,9 @@ class SampledPath(eqx.Module):
         lengths: ArrayLike | None = None,
         brackets: ArrayLike | None = None,
         *,
+        finite_variation: Iterable[int] = (),
+        ticks: ArrayLike | None = None,
+        interpolated: bool = False,
         check: bool = True,
     ):
         """**Arguments:**
@@ -54,9 +74,16 @@ class SampledPath(eqx.Module):
         - `brackets`: increments of the quadratic covariation over each step,
             `(..., times - 1, channels, channels)`, symmetric. They belong to the
             process and not to its samples, so the mask does not touch them.
+        - `finite_variation`: numbers of the channels of finite variation (time, dates,
+            counters of costs). Their brackets are zero.
+        - `ticks`: observed increments `(..., times - 1, channels)`, each at the step at
+            which its later observation arrives. `None`: those of the observed values of
+            `xs`. Filling, augmentations and cuts set it; users rarely do.
+        - `interpolated`: whether missing values were filled by interpolation; set by
+            `filled`. Left-point sums of such a path are refused.
         - `check`: whether values are checked (finite where observed, times increasing,
-            brackets symmetric, lengths in range) by `equinox.error_if`. Shapes and
-            dtypes are always checked.
+            brackets symmetric, lengths in range): an error if they are known now, NaN
+            inside compiled code. Shapes and dtypes are always checked.
         """
         xs = check_values(xs)
         ts = check_times(ts, xs)
@@ -87,8 +114,19 @@ class SampledPath(eqx.Module):
                     f"`brackets` must have the dtype {xs.dtype} of `xs`, got "
                     f"{brackets.dtype}. Cast one of them."
                 )
+        if ticks is not None:
+            ticks = as_floating("ticks", ticks)
+            expected = (*batch, times - 1, dim)
+            if ticks.shape != expected:
+                raise ValueError(
+                    f"`ticks` must have shape {expected}, one increment for each step "
+                    f"of `xs` of shape {xs.shape}, got {ticks.shape}."
+                )
         if check:
             xs = _check_sampled(ts, xs, mask, lengths, brackets)
+        self.finite_variation = _as_channels(finite_variation, dim)
+        self.ticks = ticks
+        self.interpolated = interpolated
         self.ts = ts
         self.xs = xs
         self.mask = mask
@@ -123,7 +161,8 @@ class SampledPath(eqx.Module):
         """The same path without mask and lengths.
 
         Missing values are filled by [`arborax.fill_missing`][]; padding repeats the
-        last valid point and its time, with zero brackets.
+        last valid point and its time, with zero brackets. Observed increments are kept
+        in `ticks` if interpolation hides them.
 
         **Arguments:**
 
@@ -145,9 +184,78 @@ class SampledPath(eqx.Module):
                 shape = jnp.broadcast_shapes(brackets.shape, inside.shape)
                 inside = jnp.broadcast_to(inside, shape)
                 brackets = jnp.where(inside, jnp.broadcast_to(brackets, shape), 0)
-        if mask is not None:
-            xs = fill_missing(ts, xs, mask, method)
-        return SampledPath(ts, xs, brackets=brackets, check=False)
+        if mask is None:
+            return derived(self, ts, xs, brackets, self.ticks)
+        observed = xs
+        xs = fill_missing(ts, observed, mask, method)
+        if method == "forward":
+            return derived(self, ts, xs, brackets)
+        ticks = jnp.diff(fill_missing(ts, observed, mask, "forward"), axis=-2)
+        filled = derived(self, ts, xs, brackets, ticks)
+        return dataclasses.replace(filled, interpolated=True, check=False)
+
+    def realised_brackets(
+        self, estimator: Literal["previous-tick", "hayashi-yoshida"] = "previous-tick"
+    ) -> Float[Array, "..."]:
+        r"""Increments `(..., times - 1, channels, channels)` of the realised bracket.
+
+        The increment of a channel between two successive observations belongs to the
+        step at which the later one arrives, and the bracket of a step is the outer
+        product of the increments that arrive there. Missing values thus take nothing
+        from the quadratic variation. Padding and channels of finite variation have
+        bracket zero.
+
+        **Arguments:**
+
+        - `estimator`: `"previous-tick"`, as above. Never negative, but blind to the
+            covariation of channels that are never observed at the same time.
+            `"hayashi-yoshida"`: all products of increments over overlapping intervals,
+            each at the step at which the later one arrives (Hayashi & Yoshida, "On
+            covariance estimation of non-synchronously observed diffusion processes",
+            2005). Unbiased for channels observed at different times, equal to the
+            other if all are observed together, and not always non-negative. It needs
+            the mask, so it is taken before the path is filled, augmented or cut.
+        """
+        if estimator == "previous-tick":
+            step = moves(self.filled())
+            brackets = step[..., :, None] * step[..., None, :]
+        elif estimator == "hayashi-yoshida":
+            brackets = self._hayashi_yoshida()
+        else:
+            raise ValueError(
+                "`estimator` must be 'previous-tick' or 'hayashi-yoshida', got "
+                f"{estimator!r}."
+            )
+        if not self.finite_variation:
+            return brackets
+        rough = np.ones(self.dim, bool)
+        rough[list(self.finite_variation)] = False
+        rough = np.broadcast_to(np.outer(rough, rough), brackets.shape)
+        return jnp.where(rough, brackets, 0)
+
+    def _hayashi_yoshida(self) -> Float[Array, "..."]:
+        if self.interpolated:
+            raise ValueError(
+                "the path was filled by interpolation and no longer knows when each "
+                "channel was observed; take `realised_brackets('hayashi-yoshida')` "
+                "before filling, augmenting or cutting it."
+            )
+        path = self.filled("forward")
+        values, step = path.xs, moves(path)
+        both = step[..., :, None] * step[..., None, :]
+        if self.mask is None:
+            return both
+        # Intervals of channel j that end within the interval (p, k] of channel i add up
+        # to the previous-tick increment of j over it.
+        before, _ = neighbours(observed_mask(self.xs, self.mask))
+        opening = before[..., :-1, :]
+        shape = (*opening.shape, self.dim)
+        rows = jnp.broadcast_to(values[..., 1:, None, :], shape)
+        index = jnp.broadcast_to(jnp.clip(opening, 0, None)[..., None], shape)
+        table = jnp.broadcast_to(values[..., None, :], (*values.shape, self.dim))
+        past = jnp.take_along_axis(table, index, axis=-3)
+        half = step[..., :, None] * (rows - past)
+        return half + jnp.swapaxes(half, -1, -2) - both
 
     def slice(self, start: int, stop: int) -> "SampledPath":
         """The filled path restricted to the points `start, ..., stop - 1`.
@@ -164,15 +272,13 @@ class SampledPath(eqx.Module):
                 f"start={start}, stop={stop}."
             )
         path = self.filled()
-        brackets = path.brackets
+        brackets, ticks = path.brackets, path.ticks
         if brackets is not None:
             brackets = brackets[..., start : stop - 1, :, :]
-        return SampledPath(
-            path.ts[..., start:stop],
-            path.xs[..., start:stop, :],
-            brackets=brackets,
-            check=False,
-        )
+        if ticks is not None:
+            ticks = ticks[..., start : stop - 1, :]
+        ts, xs = path.ts[..., start:stop], path.xs[..., start:stop, :]
+        return derived(path, ts, xs, brackets, ticks)
 
     def broadcast(self) -> "SampledPath":
         """The same path with the full batch shape on every field, ready for `vmap`."""
@@ -183,7 +289,48 @@ class SampledPath(eqx.Module):
         if brackets is not None:
             brackets = jnp.broadcast_to(brackets, (*batch, times - 1, dim, dim))
         ts = jnp.broadcast_to(self.ts, (*batch, times))
-        return SampledPath(ts, self.xs, self.mask, lengths, brackets, check=False)
+        return dataclasses.replace(
+            self, ts=ts, lengths=lengths, brackets=brackets, check=False
+        )
+
+
+def moves(path: SampledPath) -> Float[Array, "..."]:
+    """Observed increments `(..., times - 1, channels)` of a filled path."""
+    return jnp.diff(path.xs, axis=-2) if path.ticks is None else path.ticks
+
+
+def derived(
+    path: SampledPath,
+    ts: Array,
+    xs: Array,
+    brackets: Array | None = None,
+    ticks: Array | None = None,
+    finite_variation: Iterable[int] | None = None,
+) -> SampledPath:
+    """A path made from `path`, without mask and lengths, that keeps what it knows."""
+    marks = path.finite_variation if finite_variation is None else finite_variation
+    return SampledPath(
+        ts,
+        xs,
+        brackets=brackets,
+        finite_variation=marks,
+        ticks=ticks,
+        interpolated=path.interpolated,
+        check=False,
+    )
+
+
+def _as_channels(channels: Iterable[int], dim: int) -> tuple[int, ...]:
+    """Distinct channel numbers in increasing order."""
+    if isinstance(channels, int):
+        channels = (channels,)
+    numbers = sorted({as_count("finite_variation", c, 0) for c in channels})
+    if numbers and numbers[-1] >= dim:
+        raise ValueError(
+            f"`finite_variation` holds channel {numbers[-1]}, but the path has {dim} "
+            f"channels, numbered from 0 to {dim - 1}."
+        )
+    return tuple(numbers)
 
 
 def _valid(lengths: Int[Array, "*batch"], times: int) -> Bool[Array, "*batch times"]:

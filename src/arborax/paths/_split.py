@@ -104,6 +104,18 @@ def gather_brackets(plan: Cut, brackets: jax.Array) -> jax.Array:
     return fraction * brackets[..., plan.segment, :, :]
 
 
+def gather_ticks(plan: Cut, ticks: jax.Array) -> jax.Array:
+    """Observed increments `(..., times - 1, d)` over the steps of each window.
+
+    By the root of the fraction, so that their squares divide as brackets do.
+    """
+    fraction = jnp.asarray(plan.fraction, ticks.dtype)
+    positive = fraction > 0
+    root = jnp.where(positive, jnp.sqrt(jnp.where(positive, fraction, 1)), 0)
+    root = root.reshape((1,) * (ticks.ndim - 2) + tuple(root.shape) + (1,))
+    return root * ticks[..., plan.segment, :]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class KnotPlan:
     """A static plan that cuts samples into windows; made by
