@@ -108,7 +108,9 @@ class BNRDE(AbstractWindowModel):
         - `basepoint`, `interpolation`: see above.
         - `calculus`: fixed by `Shuffle` and `Ito`. The tree algebras default to Itô.
         - `brackets`: `"realised"`: where the path of an Itô model brings no brackets,
-            use squared increments. `None`: refuse such a path.
+            use products of observed increments
+            ([`arborax.SampledPath.realised_brackets`][]): time added by
+            [`arborax.add_time`][] has none. `None`: refuse such a path.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """

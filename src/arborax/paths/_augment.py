@@ -1,16 +1,24 @@
 """Augmentations: time, basepoint, lead-lag, rectilinear. Each carries the brackets."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ._checks import as_floating, is_suffix
-from ._sampled import derived, moves, SampledPath
+from .._inputs import as_floating, is_suffix
+from ._sampled import derived, SampledPath
 
 
-def _time_first(ts: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
-    clock = jnp.broadcast_to(ts, xs.shape[:-1]).astype(xs.dtype)
-    return jnp.concatenate([clock[..., None], xs], axis=-1)
+def clock(ts: Float[Array, "..."], dtype: Any) -> Float[Array, "..."]:
+    """Times as a channel; from zero if their digits do not fit into `dtype`."""
+    narrow = jnp.finfo(dtype).eps > jnp.finfo(ts.dtype).eps
+    return (ts - ts[..., :1] if narrow else ts).astype(dtype)
+
+
+def _time_first(times: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
+    times = jnp.broadcast_to(times, xs.shape[:-1])
+    return jnp.concatenate([times[..., None], xs], axis=-1)
 
 
 def _time_brackets(brackets: Array) -> Array:
@@ -49,6 +57,8 @@ def add_time(path: SampledPath) -> SampledPath:
     """Add time as the first channel.
 
     The path is filled first, so on padding time stands still as everything else does.
+    Times of a wider dtype than the values (epoch seconds in float64, values in float32)
+    are counted from the first one, since their digits would be lost in the channel.
     Time has finite variation and is marked so: its brackets, with itself and with all
     channels, are zero, realised ones included.
 
@@ -66,7 +76,7 @@ def add_time(path: SampledPath) -> SampledPath:
     if brackets is not None:
         brackets = _time_brackets(brackets)
     ticks = None if path.ticks is None else _still_first(path.ticks)
-    xs = _time_first(path.ts, path.xs)
+    xs = _time_first(clock(path.ts, path.xs.dtype), path.xs)
     return derived(path, path.ts, xs, brackets, ticks, _time_marks(path))
 
 
@@ -109,7 +119,7 @@ def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledP
         before = [(0, 0)] * (brackets.ndim - 3) + [(1, 0), (0, 0), (0, 0)]
         brackets = jnp.pad(brackets, before)
     still = [(0, 0)] * (xs.ndim - 2) + [(1, 0), (0, 0)]
-    ticks = jnp.pad(moves(path), still)
+    ticks = jnp.pad(path.observed_increments(), still)
     ts = jnp.concatenate([ts[..., :1] - step, ts], axis=-1)
     xs = jnp.concatenate([base[..., None, :], xs], axis=-2)
     return derived(path, ts, xs, brackets, ticks)
@@ -183,7 +193,8 @@ def rectilinear(path: SampledPath) -> SampledPath:
     """
     path = path.filled("forward")
     ts, xs, brackets = path.ts, path.xs, path.brackets
-    corners = _time_first(ts[..., 1:], xs[..., :-1, :])
+    times = clock(ts, xs.dtype)
+    corners = _time_first(times[..., 1:], xs[..., :-1, :])
     if brackets is not None:
         brackets = _time_brackets(brackets)
         brackets = _interleave(jnp.zeros_like(brackets), brackets, -3)
@@ -194,7 +205,7 @@ def rectilinear(path: SampledPath) -> SampledPath:
     return derived(
         path,
         _with_midpoints(ts),
-        _interleave(_time_first(ts, xs), corners, -2),
+        _interleave(_time_first(times, xs), corners, -2),
         brackets,
         ticks,
         _time_marks(path),

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from ._checks import as_floating, is_concrete
+from .._inputs import as_floating
+from .._values import is_concrete
 
 
 class Cut(NamedTuple):

@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from ._checks import as_count, as_floating, is_concrete
-from ._sampled import derived, moves, SampledPath
+from .._inputs import as_count, as_floating
+from .._values import is_concrete, refuse
+from ._sampled import derived, SampledPath
 from ._split import (
     check_knots,
     Cut,
@@ -129,7 +130,19 @@ def windows_by_time(
         check_knots(np.asarray(cuts))
     if max_points is None:
         max_points = _fullest(path.ts, cuts)
-    return _windows_traced(path, cuts, max_points, stopped)
+    windows, faults = _windows_traced(path, cuts, max_points, stopped)
+    for bad, message in zip(
+        faults,
+        (
+            "`knots` must be strictly increasing, so that every window has an extent.",
+            "`knots` reach outside the sampled interval, or two of them lie within "
+            "rounding of one sample. Clip the knots or extend the path.",
+            f"a window holds more points than `max_points={max_points}`. Increase it "
+            "to the number of samples strictly inside the fullest window plus two.",
+        ),
+    ):
+        windows = refuse(windows, bad, message)
+    return windows
 
 
 def cut_by_plan(path: SampledPath, plan: KnotPlan) -> SampledPath:
@@ -137,7 +150,7 @@ def cut_by_plan(path: SampledPath, plan: KnotPlan) -> SampledPath:
     brackets = None if path.brackets is None else plan.brackets(path.brackets)
     ticks = None
     if path.ticks is not None or plan.stride is None:
-        ticks = gather_ticks(plan.cut, moves(path))
+        ticks = gather_ticks(plan.cut, path.observed_increments())
     ts = jnp.asarray(plan.times, path.ts.dtype)
     return derived(path, ts, plan.values(path.xs), brackets, ticks)
 
@@ -166,40 +179,30 @@ def _fullest(ts: Array, knots: Array) -> int:
 @eqx.filter_jit
 def _windows_traced(
     path: SampledPath, knots: Array, max_points: int, stopped: bool
-) -> SampledPath:
-    """The cut with indices computed at run time, one set for each row of times."""
-    knots = eqx.error_if(
-        knots,
-        ~jnp.all(jnp.diff(knots) > 0),
-        "`knots` must be strictly increasing, so that every window has an extent.",
-    )
+) -> tuple[SampledPath, tuple[Array, ...]]:
+    """The cut with indices computed at run time, one set for each row of times.
+
+    The second value says what is wrong with the knots, if anything.
+    """
     times = path.ts.reshape(-1, path.num_times)
     snapped, inner = jax.vmap(lambda t: _place(jnp, t, knots))(times)
     outside = snapped[:, 0] < times[:, 0]
     if not stopped:
         touching = jnp.any(jnp.diff(snapped) <= 0, axis=-1)
         outside = outside | touching | (snapped[:, -1] > times[:, -1])
-    inner = eqx.error_if(
-        inner,
-        jnp.any(outside),
-        "`knots` reach outside the sampled interval, or two of them lie within "
-        "rounding of one sample. Clip the knots or extend the path.",
-    )
     plans = jax.vmap(lambda t, k: cut(jnp, t, k, max_points))(times, inner)
-    index = eqx.error_if(
-        plans.index,
+    faults = (
+        ~jnp.all(jnp.diff(knots) > 0),
+        jnp.any(outside),
         jnp.any(plans.lengths > max_points),
-        f"a window holds more points than `max_points={max_points}`. Increase it to "
-        "the number of samples strictly inside the fullest window plus two.",
     )
-    plans = plans._replace(index=index)
     if path.ts.ndim == 1:
         plan: Cut = jax.tree.map(lambda a: a[0], plans)
         xs, brackets = gather_values(plan, path.xs), path.brackets
         if brackets is not None:
             brackets = gather_brackets(plan, brackets)
-        ticks = gather_ticks(plan, moves(path))
-        return derived(path, plan.times, xs, brackets, ticks)
+        ticks = gather_ticks(plan, path.observed_increments())
+        return derived(path, plan.times, xs, brackets, ticks), faults
     # Times of their own: flatten the batch axes that times have, keep others leading.
     own = path.ts.shape[:-1]
     spare = path.batch_shape[: len(path.batch_shape) - len(own)]
@@ -215,6 +218,6 @@ def _windows_traced(
     brackets = path.brackets
     if brackets is not None:
         brackets = gathered(gather_brackets, brackets, 3)
-    ticks = gathered(gather_ticks, moves(path), 2)
+    ticks = gathered(gather_ticks, path.observed_increments(), 2)
     ts = plans.times.reshape(*own, *plans.times.shape[1:])
-    return derived(path, ts, xs, brackets, ticks)
+    return derived(path, ts, xs, brackets, ticks), faults
