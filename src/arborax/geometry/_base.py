@@ -11,6 +11,8 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
+from .._values import refuse
+
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]
 """A point, or an ambient tangent vector at a point: one array, or for `Product` a
@@ -184,10 +186,10 @@ class AbstractGeometry(eqx.Module):
             )
 
     def check_point(self, y: Point, tol: float | None = None) -> Point:
-        """Return `y` unchanged; raise if it has the wrong shape (at trace time) or is
-        not on the manifold (at run time, through `eqx.error_if`)."""
+        """Return `y` unchanged; raise a `ValueError` if it has the wrong shape or is
+        not on the manifold. A traced point off the manifold becomes NaN."""
         self.check_shape(y)
-        return eqx.error_if(
+        return refuse(
             y,
             ~self.belongs(y, tol),
             f"The point is not on {self} (off by more than the tolerance, or not "

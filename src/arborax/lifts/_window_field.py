@@ -2,6 +2,7 @@
 
 import functools as ft
 import math
+import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -84,11 +85,13 @@ class WindowField(eqx.Module):
         return not self._parallel and self.geometry.connection == "levi-civita"
 
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
-        """What `evaluate` needs of the log-signature. Linear; do this once a window."""
-        if lam.shape != (self.alg.primitive_size,):
+        """What `evaluate` needs of the log-signature. Linear; do this once per
+        window."""
+        if jnp.shape(lam) != (self.alg.primitive_size,):
             raise ValueError(
                 f"a log-signature in {self.alg} has shape "
-                f"({self.alg.primitive_size},), got {lam.shape}."
+                f"({self.alg.primitive_size},), got {jnp.shape(lam)}. For a batch use "
+                "`jax.vmap`."
             )
         if self.alg.depth == 3:
             maps = third_maps(self.alg, is_flat(self.geometry), self._torsion_free)
@@ -196,9 +199,15 @@ def lift(
         Differential Equations 269 (2020).
     """
     if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(f"`alg` must be an algebra such as `Shuffle`, got {alg!r}.")
+        raise TypeError(
+            "`alg` must be an algebra such as `Shuffle(2, 3)`, got "
+            f"{reprlib.repr(alg)}."
+        )
     if not isinstance(geometry, AbstractGeometry):
-        raise TypeError(f"`geometry` must be a geometry, got {geometry!r}.")
+        raise TypeError(
+            "`geometry` must be a geometry such as `SO(3)`, got "
+            f"{reprlib.repr(geometry)}."
+        )
     if isinstance(alg, GrossmanLarson) and not is_flat(geometry):
         raise ValueError(
             f"GrossmanLarson has no lift to {geometry}: covariant derivatives do not "
@@ -244,7 +253,7 @@ def lifted_fields(
     return evaluate
 
 
-def check_lift(field: WindowField, y: PyTree[Array]) -> None:
-    """Refuse, at trace time, points and fields of the wrong shape."""
+def check_lift(field: WindowField, y: PyTree[Array], t: Array) -> None:
+    """Refuse, at trace time, points and fields of the wrong shape; `t` is any time."""
     field.geometry.check_shape(y)
-    check_fields(field.fields, y)
+    check_fields(field.fields, y, t)
