@@ -56,8 +56,13 @@ def test_wrong_types(build, text):
 def test_off_the_manifold(g, y):
     y = jnp.asarray(y)
     assert not g.belongs(y)
-    with pytest.raises(Exception, match="not on"):
-        jax.block_until_ready(jax.jit(g.check_point)(y))
+    with pytest.raises(ValueError, match="not on"):
+        g.check_point(y)
+    compiled = jax.jit(g.check_point)
+    assert bool(jnp.all(jnp.isnan(compiled(y))))
+    assert "callback" not in compiled.lower(y).as_text()
+    with abx.debug_checks(), pytest.raises(Exception, match="not on"):
+        jax.block_until_ready(compiled(y))
 
 
 def test_shape():

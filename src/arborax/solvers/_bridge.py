@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from .._values import is_concrete, refuse
+from .._values import refuse
 from ..geometry import AbstractGeometry
 from ..lifts import lift, lifted_fields, WindowField
 from ..signatures import RoughPath
@@ -36,8 +36,8 @@ class RoughTerm(diffrax.AbstractTerm):
     Steps must not cross a knot (the log-signature of a step is taken inside one
     window): step to the knots with `diffrax.StepTo(control.knots)`, or clip with
     `diffrax.ClipStepSizeController(controller, step_ts=control.knots)`. A step across
-    a knot turns the solution into NaN; a first step that is known to cross one is an
-    error, and so is any within [`arborax.debug_checks`][].
+    a knot turns the solution into NaN, and is an error within
+    [`arborax.debug_checks`][]. (`diffeqsolve` always runs compiled.)
 
     Itô equations need a solver of order 2 at least. [`arborax.LogODE`][] refuses
     others; a Diffrax solver used as it is cannot be checked.
@@ -161,10 +161,6 @@ class LogODE(diffrax.AbstractAdaptiveSolver):
         term = _unwrap(terms)
         self.base.check(term.geometry, term.control.calculus)
         term.geometry.check_shape(y0)
-        if is_concrete(y0):
-            term.geometry.check_point(y0)
-        if is_concrete(t0, t1, term.control):
-            terms.contr(t0, t1)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         del solver_state, made_jump
