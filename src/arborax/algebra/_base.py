@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools as ft
+import reprlib
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +22,8 @@ class AbstractHopfAlgebra(abc.ABC):
     Elements are arrays `(..., size)` of pairings `<x, key>`, one for each key of
     `basis`; the coefficient of the unit is not stored. Arguments of `product`, `log`
     and `antipode` have unit coefficient one (`g` stands for `1 + g`), those of `exp`,
-    `star`, `to_primitive` have unit coefficient zero.
+    `star`, `to_primitive` have unit coefficient zero. Values are taken as they are: NaN
+    and infinity pass through.
 
     Instances are hashable, equal when class, `dim` and `depth` are equal, and hold no
     arrays of their own: static tables are built at first use and shared.
@@ -35,7 +37,9 @@ class AbstractHopfAlgebra(abc.ABC):
     def __post_init__(self):
         for name, value in (("dim", self.dim), ("depth", self.depth)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise TypeError(f"`{name}` must be an integer, got {value!r}")
+                raise TypeError(
+                    f"`{name}` must be an integer, got {reprlib.repr(value)[:60]}"
+                )
             if value < 1:
                 raise ValueError(f"`{name}` must be at least 1, got {value}")
             object.__setattr__(self, name, int(value))
@@ -161,7 +165,9 @@ class AbstractHopfAlgebra(abc.ABC):
 
     def _check(self, x, name: str, primitive: bool = False):
         if not hasattr(x, "__array_namespace__"):
-            raise TypeError(f"`{name}` must be a NumPy or JAX array, got {type(x)}")
+            raise TypeError(
+                f"`{name}` must be a NumPy or JAX array, got {reprlib.repr(x)[:60]}"
+            )
         if x.dtype != object and not np.issubdtype(x.dtype, np.inexact):
             raise TypeError(f"`{name}` must be floating point, got dtype {x.dtype}")
         size = self.primitive_size if primitive else self.size
@@ -178,10 +184,18 @@ def _divide(x, k: int):
     return x * Fraction(1, k) if x.dtype == object else x / k
 
 
-def _same_leading(a, b):
+def _same_leading(a, b) -> tuple[Any, Any]:
     """Broadcast the leading axes explicitly, so strict rank promotion stays happy."""
-    if a.shape == b.shape:
+    mixed = isinstance(a, np.ndarray) != isinstance(b, np.ndarray)
+    if a.shape == b.shape and not mixed:
         return a, b
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    xp = a.__array_namespace__()
-    return xp.broadcast_to(a, shape), xp.broadcast_to(b, shape)
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError as error:
+        raise ValueError(
+            "the leading axes of the two elements do not go together, got shapes "
+            f"{tuple(a.shape)} and {tuple(b.shape)}"
+        ) from error
+    # NumPy cannot take what JAX traces, so one JAX array makes JAX arrays of both.
+    xp = (b if isinstance(a, np.ndarray) else a).__array_namespace__()
+    return tuple(xp.broadcast_to(xp.asarray(x), shape) for x in (a, b))

@@ -12,6 +12,7 @@ import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
+from .._values import shown
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -68,6 +69,7 @@ class WindowField(eqx.Module):
             raise TypeError(f"call this window field as `field{expected}`.")
         t = args[0] if self.time_dependent else None
         y, lam = args[-2:]
+        self.geometry.check_shape(y)
         return self.evaluate(t, y, self.coefficients(lam))
 
     @property
@@ -84,11 +86,17 @@ class WindowField(eqx.Module):
         return not self._parallel and self.geometry.connection == "levi-civita"
 
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
-        """What `evaluate` needs of the log-signature. Linear; do this once a window."""
+        """What `evaluate` needs of the log-signature. Linear; do this once per
+        window."""
+        if not jnp.issubdtype(getattr(lam, "dtype", object), jnp.floating):
+            raise TypeError(
+                f"a log-signature is an array of floating point, got {shown(lam)}."
+            )
         if lam.shape != (self.alg.primitive_size,):
             raise ValueError(
                 f"a log-signature in {self.alg} has shape "
-                f"({self.alg.primitive_size},), got {lam.shape}."
+                f"({self.alg.primitive_size},), got {lam.shape}. For a batch use "
+                "`jax.vmap`."
             )
         if self.alg.depth == 3:
             maps = third_maps(self.alg, is_flat(self.geometry), self._torsion_free)
@@ -196,9 +204,13 @@ def lift(
         Differential Equations 269 (2020).
     """
     if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(f"`alg` must be an algebra such as `Shuffle`, got {alg!r}.")
+        raise TypeError(
+            f"`alg` must be an algebra such as `Shuffle(2, 3)`, got {shown(alg)}."
+        )
     if not isinstance(geometry, AbstractGeometry):
-        raise TypeError(f"`geometry` must be a geometry, got {geometry!r}.")
+        raise TypeError(
+            f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
+        )
     if isinstance(alg, GrossmanLarson) and not is_flat(geometry):
         raise ValueError(
             f"GrossmanLarson has no lift to {geometry}: covariant derivatives do not "
@@ -244,7 +256,7 @@ def lifted_fields(
     return evaluate
 
 
-def check_lift(field: WindowField, y: PyTree[Array]) -> None:
-    """Refuse, at trace time, points and fields of the wrong shape."""
+def check_lift(field: WindowField, y: PyTree[Array], t: Array) -> None:
+    """Refuse, at trace time, points and fields of the wrong shape; `t` is any time."""
     field.geometry.check_shape(y)
-    check_fields(field.fields, y)
+    check_fields(field.fields, y, t)

@@ -132,7 +132,7 @@ class BNRDE(AbstractWindowModel):
         )
         if solver is None:
             solver = Heun() if vectors else CFEES25()
-        solver.check(self.geometry)
+        solver.check(self.geometry, self.calculus)
         self.solver = solver
         self.window, self.substeps, self.basepoint = window, substeps, basepoint
         first, second, third = jr.split(key, 3)
