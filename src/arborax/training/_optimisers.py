@@ -6,6 +6,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from .._values import is_concrete
 from ._extras import require
 
 
@@ -81,7 +82,7 @@ _NAMED: dict[str, tuple[Callable, float]] = {
 
 
 def _is_rate(value: Any) -> bool:
-    if isinstance(value, jax.core.Tracer):
+    if not is_concrete(value):
         return True
     return np.ndim(value) == 0 and bool(np.isreal(value)) and 0 <= value < np.inf
 
