@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from . import _quaternions as quaternions
+from ._rotation_windows import check_windows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +188,7 @@ def resample(
 
     One array for each piece that has two samples or more.
     """
-    if rate <= 0 or gap <= 0:
+    if not (rate > 0 and gap > 0):
         raise ValueError(f"`rate` and `gap` must be positive, got {rate} and {gap}.")
     ts, q = recording.ts, recording.quaternions
     cuts = np.flatnonzero(np.diff(ts) > gap) + 1
@@ -210,6 +211,7 @@ def recorded_windows(
     pieces: Iterable[Float[np.ndarray, "_ 3 3"]], points: int = 21, stride: int = 1
 ) -> Float[np.ndarray, "windows points 3 3"]:
     """Windows that lie within one piece, `stride` samples apart."""
+    check_windows(points, stride)
     out = [np.zeros((0, points, 3, 3))]
     for piece in pieces:
         starts = np.arange(0, len(piece) - points + 1, stride)
