@@ -1,10 +1,12 @@
 """Heads of models: from unconstrained outputs to points of a manifold."""
 
-import jax
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp, Function
 from ._checks import check_arrays
 from ._functions import safe_norm
 from ._matrix import expm_symmetric, lyapunov, matmul, symmetrise, transpose
@@ -69,7 +71,7 @@ def gram_schmidt_6d(a: Float[Array, " 6"]) -> Float[Array, "3 3"]:
     return jnp.stack([first, second, jnp.cross(first, second)], axis=1)
 
 
-@jax.custom_jvp
+@custom_jvp
 def project_rotation(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Nearest rotation in Frobenius norm (orthogonal Procrustes, by an SVD).
 
@@ -108,13 +110,20 @@ def _clip_slopes(w: Array, low: float, high: float) -> Array:
     return jnp.where(both == 1, 1, jnp.where(same, both, slope))
 
 
-@jax.custom_jvp
+@custom_jvp
+def _decompose(s: Array) -> Array:
+    """Eigenvalues, and below them the matrix of eigenvectors."""
+    w, v = jnp.linalg.eigh(symmetrise(s))
+    return jnp.concatenate([w[None], v])
+
+
 def _eigh(s: Array) -> tuple[Array, Array]:
-    return tuple(jnp.linalg.eigh(symmetrise(s)))
+    both = _decompose(s)
+    return both[0], both[1:]
 
 
-@_eigh.defjvp
-def _eigh_jvp(primals, tangents):
+@_decompose.defjvp
+def _decompose_jvp(primals, tangents):
     (s,), (ds,) = primals, tangents
     w, v = _eigh(s)
     inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
@@ -122,7 +131,8 @@ def _eigh_jvp(primals, tangents):
     scale = jnp.finfo(w.dtype).eps * (jnp.abs(w)[:, None] + jnp.abs(w)[None, :])
     same = jnp.abs(gap) <= scale
     turn = jnp.where(same, 0, inner / jnp.where(same, 1, gap))
-    return (w, v), (jnp.diagonal(inner), matmul(v, turn))
+    tangent = jnp.concatenate([jnp.diagonal(inner)[None], matmul(v, turn)])
+    return _decompose(s), tangent
 
 
 def clip_spectrum(
@@ -135,27 +145,28 @@ def clip_spectrum(
     coincide: there they are finite, with the term across the coinciding pair left out.
     """
     _check_square("s", s)
-    return _clip_spectrum(low, high, s)
+    return _Clip(low, high)(s)[0]
 
 
-def _clip_spectrum(low: float, high: float, s: Array) -> Array:
-    @jax.custom_jvp
-    def clip(s):
+@dataclasses.dataclass(frozen=True)
+class _Clip(Function):
+    low: float
+    high: float
+
+    def value(self, s):
+        low, high = self.low, self.high
         w, v = _eigh(s)
         clipped = matmul(v * jnp.clip(w, low, high)[None, :], transpose(v))
         # Untouched spectra pass through without the rounding of a decomposition.
         inside = jnp.all((low <= w) & (w <= high))
-        return jnp.where(inside, symmetrise(s), clipped)
+        return [jnp.where(inside, symmetrise(s), clipped)]
 
-    @clip.defjvp
-    def _(primals, tangents):
+    def jvp(self, primals, tangents):
         (s,), (ds,) = primals, tangents
         w, v = _eigh(s)
         inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
-        tangent = matmul(matmul(v, inner * _clip_slopes(w, low, high)), transpose(v))
-        return clip(s), tangent
-
-    return clip(s)
+        slopes = _clip_slopes(w, self.low, self.high)
+        return self(s), [matmul(matmul(v, inner * slopes), transpose(v))]
 
 
 def spd_from_vech(

@@ -5,11 +5,11 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel, check_path
@@ -87,7 +87,7 @@ class GRU(AbstractCausalModel):
             h = self.cell(x, h)
             return h, h
 
-        _, rest = lax.scan(body, first, path.xs[1:])
+        _, rest = scan(body, first, path.xs[1:])
         return jax.vmap(self._output)(jnp.concatenate([first[None], rest]))
 
     def start(

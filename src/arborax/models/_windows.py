@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._varying import scan
 from ..algebra import AbstractHopfAlgebra
 from ..paths import SampledPath
 from ..signatures import log_signature, windowed_log_signature
@@ -111,5 +112,5 @@ def scan_windows(step, y0, lams: Float[Array, "windows primitives"]):
         y = step(y, lam)
         return y, y
 
-    _, ys = jax.lax.scan(body, y0, lams)
+    _, ys = scan(body, y0, lams)
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), y0, ys)

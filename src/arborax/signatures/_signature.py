@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._varying import scan
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -297,7 +298,7 @@ def signature_from_increments(
         return group, None
 
     start = jnp.zeros((*ell.shape[:-3], alg.size), ell.dtype)
-    group, _ = jax.lax.scan(advance, start, jnp.moveaxis(ell, -3, 0))
+    group, _ = scan(advance, start, jnp.moveaxis(ell, -3, 0))
     return group
 
 

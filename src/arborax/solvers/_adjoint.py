@@ -3,11 +3,11 @@
 from typing import Any
 
 import equinox as eqx
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
+from .._varying import scan
 from ..lifts import DrivingFields, WindowField
 from ._base import AbstractSolver
 from ._window import run, window_field, window_row
@@ -89,7 +89,7 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, save)
         grad_y = _add(grad_y, saved)
         grads = (grad_field, grad_y, zeros(row if keep_knots else row[:1]))
         steps = jnp.arange(substeps, dtype=lams.dtype) * h
-        (y, grads, _), _ = lax.scan(substep, (y, grads, row), steps, reverse=True)
+        (y, grads, _), _ = scan(substep, (y, grads, row), steps, reverse=True)
         grad_field, grad_y, (grad_lam, *grad_times) = grads
         return (y, grad_field, grad_y), (grad_lam if keep_lams else None, grad_times)
 
@@ -104,7 +104,7 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, save)
         saved_grad = None
     start = (residual, zeros(dynamic), last_grad)
     rows = (jnp.arange(lams.shape[0]), saved_grad)
-    (_, grad_field, grad_y), outputs = lax.scan(window, start, rows, reverse=True)
+    (_, grad_field, grad_y), outputs = scan(window, start, rows, reverse=True)
     grad_lams, grad_times = outputs
     grad_knots = None
     if keep_knots:

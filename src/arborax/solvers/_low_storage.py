@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable
 
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ..geometry._settle import settle
 from ._base import AbstractSolver, add, combination, scale, subtract
@@ -37,7 +37,7 @@ def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
         d = add(scale(a, d), k)
         return (d, geometry.act(scale(b, d), z)), (z, k)
 
-    (_, y1), (states, generators) = lax.scan(stage, (register, y), tuple(table))
+    (_, y1), (states, generators) = scan(stage, (register, y), tuple(table))
     return y1, states, generators
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._values import shown
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ._base import AbstractSolver, add, combination, scale, subtract
 
@@ -80,7 +81,7 @@ def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
         jnp.asarray(tableau.a, dtype),
         jnp.asarray(tableau.c, dtype),
     )
-    return lax.scan(stage, ks, rows)[0]
+    return scan(stage, ks, rows)[0]
 
 
 class RKMK(AbstractSolver):

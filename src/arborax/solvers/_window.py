@@ -6,6 +6,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ..lifts import WindowField
 from ._base import AbstractSolver
@@ -46,7 +47,7 @@ def run_steps(
     def body(z, s):
         return solver.step(f, geometry, s, z, h), None
 
-    return lax.scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]
+    return scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]
 
 
 def step_window(
@@ -89,8 +90,8 @@ def run(
 
     if by_index:
         indexed = lambda y, k: body(y, window_row(lams, knots, k))  # noqa: E731
-        return lax.scan(indexed, y0, jnp.arange(lams.shape[0]))
-    return lax.scan(body, y0, (lams, knots[:-1], knots[1:]))
+        return scan(indexed, y0, jnp.arange(lams.shape[0]))
+    return scan(body, y0, (lams, knots[:-1], knots[1:]))
 
 
 def window_row(lams: Array, knots: Array, k: Array) -> tuple[Array, Array, Array]:

@@ -1,9 +1,10 @@
 """Symmetric matrices as lower triangles, and their logarithms."""
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
+
+from ..._custom_jvp import custom_jvp
 
 
 FLOOR = 0.05  # below this eigenvalue the logarithm is continued by its tangent
@@ -37,7 +38,7 @@ def identity_triangle(channels: int) -> np.ndarray:
     return np.eye(size_of(channels))[np.tril_indices(size_of(channels))]
 
 
-@jax.custom_jvp
+@custom_jvp
 def log_coordinates(values: Float[Array, "*batch k"]) -> Float[Array, "*batch k"]:
     """Lower triangle of the logarithm, from the lower triangle of a symmetric matrix.
 
