@@ -10,7 +10,7 @@ import jax.tree_util as jtu
 from jaxtyping import Array, PyTree, Real
 
 from ..geometry import AbstractGeometry, Euclidean
-from ..lifts import check_lift, is_flat, lift, WindowField
+from ..lifts import check_lift, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports
 from ._base import AbstractSolver
 from ._low_storage import CFEES25, recomputes_stages
@@ -91,7 +91,7 @@ def _check_options(solver, substeps, adjoint, interpolation, save, ts, geometry)
         supports(solver)
     if ts is not None and save == "final":
         raise ValueError("give either `ts` or `save='final'`, not both.")
-    if ts is not None and interpolation == "linear" and not is_flat(geometry):
+    if ts is not None and interpolation == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use `interpolation='log-ode'` or "
             "'geodesic'."
