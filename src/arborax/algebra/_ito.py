@@ -37,3 +37,7 @@ class Ito(AbstractWordAlgebra):
 
     def _spell(self, word: tuple[int, ...]) -> tuple[tuple[int, ...], ...]:
         return tuple(self.letters[letter] for letter in word)
+
+    @property
+    def calculus(self) -> str:
+        return "ito"

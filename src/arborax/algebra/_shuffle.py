@@ -32,3 +32,7 @@ class Shuffle(AbstractWordAlgebra):
 
     def _spell(self, word: tuple[int, ...]) -> tuple[int, ...]:
         return word
+
+    @property
+    def calculus(self) -> str:
+        return "stratonovich"

@@ -11,6 +11,7 @@ import numpy as np
 from ._base import AbstractHopfAlgebra
 from ._cuts import shuffles
 from ._lyndon import lyndon_basis, LyndonBasis
+from ._munthe_kaas_wright import MuntheKaasWright
 from ._sparse import ProductTable, SparseMap
 from ._words import count_lyndon_words, count_words
 
@@ -91,6 +92,23 @@ class AbstractWordAlgebra(AbstractHopfAlgebra):
     def expand(self, coordinates):
         """Primitive coordinates to coefficients of `words`; here `from_primitive`."""
         return self.from_primitive(coordinates)
+
+    def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
+        if letter not in self._letter_numbers:
+            raise ValueError(f"{self} has no letter {letter}.")
+        out = np.zeros(self.primitive_size)
+        word = (self._letter_numbers[letter],)
+        out[self.primitive_index[self._spell(word)]] = 1.0
+        return out
+
+    @ft.cached_property
+    def _letter_numbers(self) -> dict[tuple[int, ...], int]:
+        return {tuple(np.atleast_1d(a).tolist()): k for k, a in enumerate(self.letters)}
+
+    @ft.cached_property
+    def forests(self) -> tuple[tuple[Any, ...], SparseMap]:
+        planar = MuntheKaasWright(self.dim, self.depth)
+        return planar.basis, planar.from_words(self) @ self.primitive_maps[1]
 
     def cuts(self, key) -> dict:
         return Counter((key[:k], key[k:]) for k in range(len(key) + 1))
