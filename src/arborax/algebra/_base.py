@@ -112,7 +112,42 @@ class AbstractHopfAlgebra(abc.ABC):
         words and ordered forests, the disjoint union for non-planar forests.
         """
 
+    @property
+    @abc.abstractmethod
+    def calculus(self) -> str | None:
+        """`"stratonovich"` or `"ito"` if signatures here are of one kind only, `None`
+        if brackets decide."""
+
+    @abc.abstractmethod
+    def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
+        """Primitive coordinates of the element that a step of the path contributes:
+        `(i,)` stands for the increment of channel `i`, `(i, j)` with `i <= j` for the
+        bracket of two channels, the symmetric tree `([j]_i + [i]_j) / 2`. An algebra
+        without brackets is asked for `(i,)` only."""
+
+    @property
+    @abc.abstractmethod
+    def forests(self) -> tuple[tuple[Any, ...], SparseMap]:
+        """Ordered forests of planar trees, and the map from primitive coordinates to
+        their coefficients: the differential operators that a log-signature stands
+        for. Vector fields are lifted from it."""
+
     # What follows from it.
+
+    @property
+    def free_positions(self) -> np.ndarray | None:
+        """Positions in `basis` of the coordinates that determine a group-like element,
+        all others being products of them, key by key; `None` if there is no such
+        rule."""
+        return None
+
+    def from_words(self, words: "AbstractHopfAlgebra") -> SparseMap:
+        """Coordinates of words to coordinates of this algebra.
+
+        The morphism that sends each letter of `words` (a `Shuffle` or `Ito` of the same
+        `dim` and `depth`) to its elementary step; signatures go to signatures.
+        """
+        return _image_of_words(self, words)
 
     @ft.cached_property
     def index(self) -> dict[Any, int]:
@@ -199,3 +234,19 @@ def _same_leading(a, b) -> tuple[Any, Any]:
     # NumPy cannot take what JAX traces, so one JAX array makes JAX arrays of both.
     xp = (b if isinstance(a, np.ndarray) else a).__array_namespace__()
     return tuple(xp.broadcast_to(xp.asarray(x), shape) for x in (a, b))
+
+
+@ft.cache
+def _image_of_words(alg: AbstractHopfAlgebra, words: Any) -> SparseMap:
+    """Word by word, each the product of a shorter one and a letter."""
+    steps = [np.atleast_1d(letter).tolist() for letter in words.letters]
+    steps = [alg.from_primitive(alg.elementary_step(tuple(step))) for step in steps]
+    images: dict[tuple[int, ...], np.ndarray] = {}
+    for word in words.words:
+        *head, last = word
+        images[word] = (
+            alg.star(images[tuple(head)], steps[last]) if head else steps[last]
+        )
+    dense = np.stack(list(images.values()), axis=1)
+    row, column = np.nonzero(dense)
+    return SparseMap(row, column, dense[row, column], dense.shape)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import jax.tree_util as jtu
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
@@ -80,6 +81,37 @@ class AbstractGeometry(eqx.Module):
     @abc.abstractmethod
     def point_shape(self) -> tuple:
         """Shape of a point (for `Product` a tuple of shapes)."""
+
+    @property
+    def flat(self) -> bool:
+        """Whether the frame is constant in ambient coordinates and parallel, so that
+        points may be added and covariant derivatives are ordinary ones."""
+        return False
+
+    @property
+    def torsion_free(self) -> bool:
+        """Whether the connection has no torsion."""
+        return self.connection == "levi-civita"
+
+    def base_point(self, dtype=None) -> Point:
+        """A fixed point, from which `point_from_vector` starts by default."""
+        return self.random_point(jr.key(0), dtype)
+
+    @property
+    def vector_size(self) -> int:
+        """How many numbers `point_from_vector` and `project_vector` take."""
+        return self.dim
+
+    def point_from_vector(self, x: Float[Array, " vector"]) -> Point:
+        """A point from unconstrained numbers, such as the output of a network that
+        gives an initial state. By default the exponential at the base point."""
+        return self.exp(self.base_point(x.dtype), x)
+
+    def project_vector(self, x: Float[Array, " vector"]) -> Point:
+        """The point that a read-out `x` stands for. By default as
+        `point_from_vector`; geometries whose points are read out number by number
+        project instead."""
+        return self.point_from_vector(x)
 
     @abc.abstractmethod
     def frame(self, y: Point, u: Coordinates) -> Point:

@@ -25,7 +25,6 @@ from ..geometry import AbstractGeometry
 from ._ambient import AmbientCalculus
 from ._calculus import FrameCalculus
 from ._fields import as_driving_fields, check_fields, DrivingFields
-from ._flat import is_flat
 from ._grading import tree_grading
 from ._linear import Tensors
 from ._magma import magma_maps
@@ -79,11 +78,11 @@ class WindowField(eqx.Module):
     @property
     def _parallel(self) -> bool:
         """Whether covariant derivatives are those of frame coordinates."""
-        return isinstance(self.alg, Shuffle) or is_flat(self.geometry)
+        return isinstance(self.alg, Shuffle) or self.geometry.flat
 
     @property
     def _torsion_free(self) -> bool:
-        return not self._parallel and self.geometry.connection == "levi-civita"
+        return not self._parallel and self.geometry.torsion_free
 
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
         """What `evaluate` needs of the log-signature. Linear; do this once per
@@ -99,7 +98,7 @@ class WindowField(eqx.Module):
                 "`jax.vmap`."
             )
         if self.alg.depth == 3:
-            maps = third_maps(self.alg, is_flat(self.geometry), self._torsion_free)
+            maps = third_maps(self.alg, self.geometry.flat, self._torsion_free)
             d = self.alg.dim
             return ThirdCoefficients(
                 _apply(maps.singles, lam),
@@ -110,7 +109,7 @@ class WindowField(eqx.Module):
             )
         if self._by_words:
             return [_apply(table, lam) for table in word_maps(self.alg)]
-        maps = magma_maps(self.alg, is_flat(self.geometry))
+        maps = magma_maps(self.alg, self.geometry.flat)
         trees = [_apply(maps[k,], lam) for k in range(1, self.alg.depth + 1)]
         forests = [(key, table) for key, table in maps.items() if len(key) > 1]
         return trees, [_apply(table, lam) for _, table in forests]
@@ -211,7 +210,7 @@ def lift(
         raise TypeError(
             f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
         )
-    if isinstance(alg, GrossmanLarson) and not is_flat(geometry):
+    if isinstance(alg, GrossmanLarson) and not geometry.flat:
         raise ValueError(
             f"GrossmanLarson has no lift to {geometry}: covariant derivatives do not "
             "commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
+from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 from ._driver import brownian_driver
 
@@ -185,3 +186,8 @@ def check_path(path: Any, channels: int) -> SampledPath:
             "`model.predict(paths)`, or `jax.vmap`."
         )
     return path.filled()
+
+
+def as_output(output: int | AbstractGeometry) -> AbstractGeometry:
+    """The manifold of the outputs; a number stands for Euclidean space."""
+    return Euclidean(output) if isinstance(output, int) else output

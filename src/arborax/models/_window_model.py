@@ -10,7 +10,6 @@ from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..geometry import AbstractGeometry
-from ..lifts import is_flat
 from ..paths import add_basepoint, SampledPath
 from ..signatures import log_signature, RoughPath
 from ._base import AbstractCausalModel, check_path
@@ -303,7 +302,7 @@ def second_order_expansion(
         both = geometry.christoffel(y, a, b) + geometry.christoffel(y, b, a)
         return (geometry.bracket(y, a, b) + both) / 2
 
-    if not is_flat(geometry):
+    if not geometry.flat:
         w = w + jax.vmap(jax.vmap(extra, (None, 0)), (0, None))(v, v)
     d = v.shape[0]
     first, second = second_order_sums(steps, brackets)
@@ -336,7 +335,7 @@ def check_window_options(
             "interpolation='taylor' is of second order and fits depth 2; for depth "
             f"{alg.depth} use 'log-ode'."
         )
-    if interpolation == "linear" and not is_flat(geometry):
+    if interpolation == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use 'taylor', 'log-ode' or "
             "'geodesic'."

@@ -9,7 +9,6 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
-from ..lifts import is_flat
 
 
 class AbstractSolver(eqx.Module):
@@ -61,7 +60,7 @@ class AbstractSolver(eqx.Module):
     def check(self, geometry: AbstractGeometry, calculus: str = "stratonovich") -> None:
         """Refuse a geometry the scheme cannot move on, and an Itô equation if the
         scheme has order 1: it would converge to another equation."""
-        if self.euclidean and not is_flat(geometry):
+        if self.euclidean and not geometry.flat:
             raise ValueError(
                 f"{type(self).__name__} adds increments and would leave {geometry}. "
                 "Use a scheme that moves with the group action, such as `CFEES25`, "

@@ -10,7 +10,7 @@ from jaxtyping import Array, PyTree, Real
 
 from .._values import is_concrete, refuse, shown
 from ..geometry import AbstractGeometry
-from ..lifts import check_lift, is_flat, lift, WindowField
+from ..lifts import check_lift, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports
 from ._base import AbstractSolver
 from ._checks import (
@@ -67,7 +67,7 @@ def _check_options(adjoint, interpolation, save, ts, solver, control, geometry):
         return
     if save == "final":
         raise ValueError("give either `ts` or `save='final'`, not both.")
-    if interpolation == "linear" and not is_flat(geometry):
+    if interpolation == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use `interpolation='log-ode'` or "
             "'geodesic'."
