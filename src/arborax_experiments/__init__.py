@@ -1,9 +1,17 @@
-"""Experiments: configurations, runs, tables, reports, and the command line.
+"""The laboratory: published experiments with arborax, each in a package of its own.
 
-Each experiment is a package with `Config`, `load_config`, `MODELS`, `run`, `table` and
-`report`; [`arborax.experiments.experiment`][] finds it by name. Needs the extras
-`train`, `plots` (reports) and `cli` (the command `arborax`).
+`find_task("rough-bergomi")` is an experiment; `run`, `table`, `report` and `sweep` take
+any of them, and so does the command `arborax`. Needs the extras `train`, `plots`
+(reports), `cli` (the command) and `sweep`.
 """
 
-from ._files import collect as collect
-from ._registry import experiment as experiment, EXPERIMENTS as EXPERIMENTS
+from .harness import (
+    collect as collect,
+    find_task as find_task,
+    parse_range as parse_range,
+    report as report,
+    run as run,
+    sweep as sweep,
+    table as table,
+    tasks as tasks,
+)

@@ -1,12 +1,12 @@
-"""`python -m arborax.experiments.demo`: a B-NRDE learns rough volatility."""
+"""`python -m arborax_experiments.demo`: a B-NRDE learns rough volatility."""
 
 import argparse
 import pathlib
 import time
 
-from ._layout import pyplot
-from .rough_bergomi import report, run, table
-from .rough_bergomi._figures import fan_chart, read_paths
+from .harness import pyplot, read_paths, report, run, table
+from .rough_bergomi import RoughBergomiTask
+from .rough_bergomi.figures import fan_chart
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -22,13 +22,15 @@ def main(arguments: list[str] | None = None) -> None:
         "rough volatility from simulated paths. This takes minutes on two cores.\n",
         flush=True,
     )
+    task = RoughBergomiTask()
     result = run(
+        task,
         model="bnrde",
         preset=options.preset,
         folder=options.output / "runs",
         cache=options.cache,
     )
-    print(table([result]))
+    print(table(task, [result]))
     options.output.mkdir(parents=True, exist_ok=True)
     picture = options.output / "rough-bergomi.png"
     paths = read_paths(result)
@@ -36,9 +38,9 @@ def main(arguments: list[str] | None = None) -> None:
     figure = fan_chart(paths)
     figure.savefig(picture)
     pyplot().close(figure)
-    page = report([result], options.output / "rough-bergomi.html", "rough-bergomi")
+    page = report(task, [result], options.output / "rough-bergomi.html")
     print(f"\npicture: {picture}\nreport:  {page}")
-    print(f"{time.perf_counter() - start:.0f} s in all")
+    print(f"{time.perf_counter() - start:.0f} s in total")
 
 
 if __name__ == "__main__":

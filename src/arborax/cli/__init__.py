@@ -1,12 +1,12 @@
-"""The console script, which says what is missing."""
+"""The command `arborax`."""
 
 import sys
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command `arborax`."""
+    """Runs the command `arborax`; says which extra is missing."""
     try:
-        from .cli import main as command
+        from ._commands import main as command
     except ImportError as error:
         sys.exit(f"{error}. Run: pip install 'arborax[cli,plots,train]'")
     command(arguments)

@@ -1,6 +1,6 @@
-"""`python -m arborax.experiments`: the same as the command `arborax`."""
+"""`python -m arborax.cli`: the same as the command `arborax`."""
 
-from ._entry import main
+from . import main
 
 
 main()

@@ -1,32 +1,26 @@
-"""Experiments by name."""
+"""Tasks by name: every package beside this one may list some."""
 
 import importlib
-from types import ModuleType
+import pkgutil
+
+import arborax_experiments
+
+from .task import AbstractTask
 
 
-EXPERIMENTS = {
-    "rough-bergomi": "rough_bergomi",
-    "so-rotation": "so_rotation",
-    "recovery": "recovery",
-    "ppg-dalia": "recovery",
-    "spd": "spd",
-}
+def tasks() -> dict[str, AbstractTask]:
+    """All tasks, found as `TASKS` in the packages of `arborax_experiments`."""
+    found = {}
+    for module in pkgutil.iter_modules(arborax_experiments.__path__):
+        if module.ispkg:
+            package = importlib.import_module(f"arborax_experiments.{module.name}")
+            found.update({task.name: task for task in getattr(package, "TASKS", ())})
+    return found
 
 
-def experiment(name: str) -> ModuleType:
-    """The package of an experiment, imported when asked for.
-
-    **Arguments:**
-
-    - `name`: a key of `EXPERIMENTS`, e.g. `"rough-bergomi"`.
-
-    **Returns:**
-
-    A module with `Config`, `load_config(experiment, setting, preset, **changes)`,
-    `MODELS` (names as keys), `run(experiment, *, model, preset, setting, seed, resume,
-    folder, cache, progress, changes)` which returns the content of `result.json`,
-    `table(results)` and `report(results, file, experiment)`.
-    """
-    if name not in EXPERIMENTS:
-        raise ValueError(f"`name` must be one of {list(EXPERIMENTS)}, got {name!r}.")
-    return importlib.import_module(f"arborax.experiments.{EXPERIMENTS[name]}")
+def find_task(name: str) -> AbstractTask:
+    """The task of a name, for instance `"rough-bergomi"`."""
+    known = tasks()
+    if name not in known:
+        raise ValueError(f"no experiment {name!r}; there are {sorted(known)}.")
+    return known[name]

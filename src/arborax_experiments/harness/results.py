@@ -1,6 +1,7 @@
-"""What runs leave behind: result files, and the machine they were made on."""
+"""The files of runs: one folder per run, and the results found under some folders."""
 
 import dataclasses
+import datetime
 import json
 import os
 import pathlib
@@ -9,8 +10,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import jax
-
-from ..training import FitResult
 
 
 IDENTITY = ("setting", "preset", "model", "seed")
@@ -21,12 +20,6 @@ def write_json(path: pathlib.Path, content: Any) -> None:
     temporary = path.with_suffix(".tmp")
     temporary.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     os.replace(temporary, path)
-
-
-def read_result(folder: pathlib.Path) -> dict[str, Any]:
-    """The result of a finished run, with the folder it is in."""
-    text = (folder / "result.json").read_text(encoding="utf-8")
-    return {**json.loads(text), "folder": str(folder)}
 
 
 def collect(
@@ -46,21 +39,83 @@ def collect(
     return [found[identity] for identity in sorted(found)]
 
 
-def run_name(
-    setting: str, preset: str, model: str, seed: int, changes: dict[str, Any]
-) -> str:
-    """The folder of a run; two runs that differ in any way have different ones."""
-    extra = "".join(f"-{name}={value}" for name, value in sorted(changes.items()))
-    return f"{setting}-{preset}-{model}{extra}-{seed}"
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """The identity of one run, and its folder.
 
+    **Fields:**
 
-def set_arguments(changes: dict[str, Any]) -> str:
-    """Changes of a configuration as the command line takes them."""
-    texts = [
-        f"{name}={','.join(map(str, v)) if isinstance(v, list | tuple) else v}"
-        for name, v in changes.items()
-    ]
-    return " --set " + " ".join(texts) if texts else ""
+    - `experiment`, `setting`, `preset`, `model`, `seed`: as `arborax run` takes them.
+    - `changes`: fields of the configuration with other values.
+    - `root`: the folder of all runs.
+    - `private`: fields that name folders of the user; they are in no file.
+    """
+
+    experiment: str
+    setting: str
+    preset: str
+    model: str
+    seed: int
+    changes: dict[str, Any]
+    root: str | os.PathLike
+    private: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        """The changes without private ones."""
+        return {k: v for k, v in self.changes.items() if k not in self.private}
+
+    @property
+    def path(self) -> pathlib.Path:
+        """`ROOT/EXPERIMENT/SETTING-PRESET-MODEL-CHANGES-SEED`: two runs that differ in
+        any way have different folders."""
+        extra = "".join(f"-{k}={v}" for k, v in sorted(self.shown.items()))
+        name = f"{self.setting}-{self.preset}-{self.model}{extra}-{self.seed}"
+        return pathlib.Path(self.root) / self.experiment / name
+
+    @property
+    def command(self) -> str:
+        """The command line of the run, with private folders left to the reader."""
+        words = []
+        for name, value in self.changes.items():
+            if name in self.private and value:
+                value = name.upper()
+            elif isinstance(value, list | tuple):
+                value = ",".join(map(str, value))
+            words.append(f"{name}={value}")
+        return (
+            f"arborax run {self.experiment} --model {self.model} --preset "
+            f"{self.preset} --setting {self.setting} --seed {self.seed}"
+            + (" --set " + " ".join(words) if words else "")
+        )
+
+    def result(self) -> dict[str, Any] | None:
+        """The result of a finished run, with its folder."""
+        file = self.path / "result.json"
+        if not file.exists():
+            return None
+        text = file.read_text(encoding="utf-8")
+        return {**json.loads(text), "folder": str(self.path)}
+
+    def write(self, config: Any, content: dict[str, Any], cpu_seconds: float) -> None:
+        """Writes `result.json`: identity, `content`, configuration and machine."""
+        values = {**dataclasses.asdict(config), **dict.fromkeys(self.private)}
+        date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        result = {
+            "experiment": self.experiment,
+            "setting": self.setting,
+            "preset": self.preset,
+            "model": self.model,
+            "seed": self.seed,
+            **content,
+            "config": values,
+            "command": self.command,
+            "changes": self.shown,
+            "cpu_seconds": round(cpu_seconds, 1),
+            "machine": machine(),
+            "date": date,
+        }
+        write_json(self.path / "result.json", result)
 
 
 def machine() -> dict[str, Any]:
@@ -71,19 +126,4 @@ def machine() -> dict[str, Any]:
         "backend": jax.default_backend(),
         "python": platform.python_version(),
         "jax": jax.__version__,
-    }
-
-
-def stage_record(objective: str, fitted: FitResult, every: int = 1) -> dict[str, Any]:
-    """What a result keeps of one stage of training; the loss of `every` few steps."""
-    return {
-        "objective": objective,
-        "steps": fitted.steps,
-        "best_step": fitted.best_step,
-        "best_metric": fitted.best_metric,
-        "stop": fitted.stop,
-        "message": fitted.message,
-        "seconds": dataclasses.asdict(fitted.timings),
-        "loss": [float(f"{v:.6g}") for v in fitted.history.loss[::every]],
-        "validation": fitted.history.validation,
     }

@@ -5,12 +5,8 @@ import os
 import pathlib
 from typing import Any
 
-from ._registry import experiment as find_experiment
-
-
-# What is searched where an experiment has no `SPACE` of its own, as far as its
-# configuration has these fields.
-SPACE: dict[str, Any] = {"learning_rate": (1e-3, 2e-2, "log"), "width": (16, 64)}
+from .run import run
+from .task import AbstractTask
 
 
 def import_optuna() -> Any:
@@ -54,7 +50,7 @@ def _suggest(trial: Any, name: str, space: Any) -> Any:
 
 
 def sweep(
-    experiment: str,
+    task: AbstractTask,
     *,
     model: str,
     preset: str = "quick",
@@ -67,42 +63,39 @@ def sweep(
     cache: str | os.PathLike | None = None,
     progress: bool = True,
 ) -> Any:
-    """Searches a space of configurations; resumes what was stopped.
+    """Searches a space of configurations; continues a study that was stopped.
 
-    A trial is one run; what is made small is the best validation metric of its last
-    stage. Test scores are written with every run and never looked at here. The study is
-    the file `study.log` beside the runs: call again with the same arguments to go on.
-    A trial that was killed is taken up again from its checkpoints.
+    A trial is one run, and its value the best validation metric of the last stage. Test
+    scores are written with every run and never looked at here. The study is the file
+    `study.log` beside the runs: call again with the same arguments to go on. A trial
+    that was killed continues from its checkpoints.
 
     **Arguments:**
 
-    - `experiment`, `model`, `preset`, `setting`, `seed`: what is run.
-    - `trials`: how many there shall be in the end, earlier ones included.
-    - `space`: field to `(low, high)`, `(low, high, "log")` or a list of choices. By
-        default `SPACE` of the experiment's package, or else learning rate and width.
-    - `changes`: fields that are set otherwise in all trials.
+    - `task`, `model`, `preset`, `setting`, `seed`: of the runs.
+    - `trials`: how many in total, earlier ones included.
+    - `space`: a field to `(low, high)`, `(low, high, "log")` or a list of choices; by
+        default `task.space`.
+    - `changes`: fields with other values in all trials.
     - `folder`: the study goes to `EXPERIMENT-sweep/SETTING-PRESET-MODEL` there.
-    - `cache`, `progress`: as of runs.
+    - `cache`, `progress`: as in `run`.
 
     **Returns:**
 
     The Optuna study: `study.best_params`, `study.best_value`, `study.trials`.
     """
     optuna = import_optuna()
-    package = find_experiment(experiment)
-    fields = {field.name for field in dataclasses.fields(package.Config)}
-    usual = {name: value for name, value in SPACE.items() if name in fields}
-    space = space or getattr(package, "SPACE", usual)
-    assert space is not None
-    if unknown := sorted(set(space) - fields):
+    fields = {field.name for field in dataclasses.fields(task.config)}
+    searched = dict(space or task.space)
+    if unknown := sorted(set(searched) - fields):
         raise ValueError(f"unknown fields {unknown}; a Config has {sorted(fields)}.")
-    place = pathlib.Path(folder) / f"{experiment}-sweep"
+    place = pathlib.Path(folder) / f"{task.name}-sweep"
     place = place / f"{setting}-{preset}-{model}"
     place.mkdir(parents=True, exist_ok=True)
     backend = optuna.storages.journal.JournalFileBackend(str(place / "study.log"))
     study = optuna.create_study(
         storage=optuna.storages.JournalStorage(backend),
-        study_name=experiment,
+        study_name=task.name,
         sampler=optuna.samplers.TPESampler(seed=seed),
         load_if_exists=True,
     )
@@ -113,9 +106,9 @@ def sweep(
     done = len(study.get_trials(states=(states.COMPLETE,)))
 
     def objective(trial: Any) -> float:
-        chosen = {name: _suggest(trial, name, values) for name, values in space.items()}
-        result = package.run(
-            experiment,
+        chosen = {name: _suggest(trial, name, v) for name, v in searched.items()}
+        result = run(
+            task,
             model=model,
             preset=preset,
             setting=setting,

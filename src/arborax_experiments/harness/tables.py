@@ -1,99 +1,140 @@
-"""Tables as text and as HTML, figures inside a page, and the page itself."""
+"""Tables of results, as text and as HTML."""
 
-import base64
+import collections
+import dataclasses
 import html
-import io
-import os
-import pathlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 
+Results = list[dict[str, Any]]
 Lines = list[tuple[str, list[str]]]
 
-STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; color: #222; max-width: 1000px;
-  margin: 2em auto; padding: 0 1em; }
-h1, h2, h3 { color: #1b6b58; } img { max-width: 100%; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: 13px; margin: 0.5em 0 1.5em; }
-td, th { padding: 3px 9px; text-align: right; border-bottom: 1px solid #ddd; }
-td:first-child, th:first-child { text-align: left; }
-tr.reference td { color: #777; } code { background: #f2f2f2; padding: 1px 4px; }
-"""
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A title, the names of the columns, and lines of a label and cells."""
+
+    title: str
+    columns: list[str]
+    lines: Lines
+
+    @property
+    def text(self) -> str:
+        """Columns aligned: labels left, numbers right; the title above."""
+        cells = [["", *self.columns], *([label, *row] for label, row in self.lines)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+
+        def line(row):
+            first = row[0].ljust(widths[0])
+            rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+            return "  ".join([first, *rest]).rstrip()
+
+        rule = "-" * (sum(widths) + 2 * len(widths) - 2)
+        title = [self.title] if self.title else []
+        return "\n".join([*title, line(cells[0]), rule, *map(line, cells[1:])])
+
+    @property
+    def html(self) -> str:
+        """Lines that are not measured models (floors, references, published) are
+        grey."""
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in ["", *self.columns])
+        title = self.title and f"<h3>{html.escape(self.title)}</h3>"
+        out = [f"{title}<div class='scroll'><table><tr>{head}</tr>"]
+        for label, row in self.lines:
+            grey = any(word in label for word in ("floor", "reference", "published"))
+            mark = " class='reference'" if grey else ""
+            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in [label, *row])
+            out.append(f"<tr{mark}>{cells}</tr>")
+        return "".join(out) + "</table></div>"
 
 
-def percent_cells(values: list[list[float]]) -> list[str]:
-    """Hundredfold values of one run, or their mean and deviation over several."""
-    table = 100 * np.asarray(values)
-    if len(values) == 1:
-        return [f"{v:.2f}" for v in table[0]]
-    spread = table.std(axis=0, ddof=1)
-    return [f"{m:.2f}±{s:.2f}" for m, s in zip(table.mean(axis=0), spread)]
+def table(task: Any, results: Results) -> str:
+    """All results of a task as text."""
+    if not results:
+        return "no results yet; make one with `arborax run`."
+    parts = []
+    for title, group in task.groups(results).items():
+        parts += [title] if title else []
+        parts += [one.text for one in task.tables(group)]
+    return "\n\n".join(parts)
 
 
-def text_table(header: list[str], lines: Lines) -> str:
-    """Columns aligned: labels left, numbers right."""
-    cells = [header, *([label, *values] for label, values in lines)]
-    widths = [max(len(row[k]) for row in cells) for k in range(len(header))]
-
-    def line(row):
-        first = row[0].ljust(widths[0])
-        rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
-        return "  ".join([first, *rest]).rstrip()
-
-    rule = "-" * (sum(widths) + 2 * len(widths) - 2)
-    return "\n".join([line(cells[0]), rule, *(line(row) for row in cells[1:])])
+def by_setting(results: Results, changes: bool = True) -> dict[str, Results]:
+    """Results grouped by setting and preset, and by changes of the configuration."""
+    groups: dict[str, Results] = collections.defaultdict(list)
+    for result in results:
+        title = f"setting {result['setting']}, preset {result['preset']}"
+        if changes:
+            given = sorted(result.get("changes", {}).items())
+            title += "".join(f", {name} = {value}" for name, value in given)
+        groups[title].append(result)
+    return dict(groups)
 
 
-def html_table(header: list[str], lines: Lines) -> str:
-    """Rows that are not measured models (floors, references, published) are grey."""
-    head = "".join(f"<th>{html.escape(cell)}</th>" for cell in header)
-    out = [f"<div class='scroll'><table><tr>{head}</tr>"]
-    for label, cells in lines:
-        reference = any(word in label for word in ("floor", "reference", "published"))
-        mark = " class='reference'" if reference else ""
-        row = "".join(f"<td>{html.escape(cell)}</td>" for cell in [label, *cells])
-        out.append(f"<tr{mark}>{row}</tr>")
-    return "".join(out) + "</table></div>"
+def by_model(
+    results: Results, labels: Mapping[str, str]
+) -> Iterator[tuple[str, str, Results]]:
+    """Name, label with the number of seeds, and results of each model, in the order of
+    `labels`."""
+    for name, label in labels.items():
+        group = [result for result in results if result["model"] == name]
+        if group:
+            yield name, with_seeds(label, len(group)), group
 
 
-def pyplot() -> Any:
-    """Matplotlib without a screen, in the style of the library."""
-    try:
-        import matplotlib
-    except ImportError as error:
-        raise ImportError(
-            "figures need Matplotlib: pip install 'arborax[plots]'."
-        ) from error
-    matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    plt.style.use("arborax.arborax")
-    return plt
+def with_seeds(label: str, count: int) -> str:
+    """A label and the number of seeds behind it."""
+    return f"{label}, {count} seed{'s' if count > 1 else ''}"
 
 
-def embedded(figure: Any, title: str) -> str:
-    """A figure as an image inside the page; closes the figure."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=110)
-    pyplot().close(figure)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    return f'<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
+def mean_cells(
+    values: Iterable[Iterable[float]], scale: float = 1, digits: int = 2
+) -> list[str]:
+    """Values of one run, or their mean and standard deviation over several: a list for
+    each run, a cell for each column."""
+    table = scale * np.asarray([list(row) for row in values])
+    if len(table) == 1:
+        return [f"{v:.{digits}f}" for v in table[0]]
+    pairs = zip(table.mean(axis=0), table.std(axis=0, ddof=1))
+    return [f"{mean:.{digits}f}±{spread:.{digits}f}" for mean, spread in pairs]
 
 
-def write_page(title: str, body: list[str], file: str | os.PathLike) -> pathlib.Path:
-    """One HTML page that needs nothing else."""
-    page = (
-        "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>arborax: {html.escape(title)}</title>"
-        f"<style>{STYLE}</style></head><body>" + "\n".join(body) + "</body></html>\n"
-    )
-    file = pathlib.Path(file)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_suffix(".tmp")
-    temporary.write_text(page, encoding="utf-8")
-    os.replace(temporary, file)
-    return file
+def percent_cells(values: Iterable[Iterable[float]]) -> list[str]:
+    """The same, a hundredfold."""
+    return mean_cells(values, 100)
+
+
+def published_cells(values: Iterable[tuple[float, float]]) -> list[str]:
+    """Printed means and standard deviations."""
+    return [f"{mean:.2f}±{deviation:.2f}" for mean, deviation in values]
+
+
+RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "seed": lambda r: str(r["seed"]),
+    "parameters": lambda r: str(r["parameters"]),
+    "batch": lambda r: str(r["config"]["batch"]),
+    "kept step": lambda r: " + ".join(
+        f"{stage['best_step']}/{stage['steps']}" for stage in r["stages"]
+    ),
+    "step s": lambda r: f"{r['stages'][-1]['seconds']['step']:.3f}",
+    "compile s": lambda r: f"{r['stages'][-1]['seconds']['compile']:.0f}",
+    "to kept s": lambda r: f"{sum(s['seconds']['to_best'] for s in r['stages']):.0f}",
+    "CPU s": lambda r: f"{r['cpu_seconds']:.0f}",
+}
+
+
+def run_table(
+    task: Any,
+    results: Results,
+    own: Mapping[str, Callable[[dict[str, Any]], str]] | None = None,
+) -> Table:
+    """One line per run: size and cost, and columns of the task's own."""
+    columns = {**RUN_COLUMNS, **(own or {})}
+    lines = [
+        (task.label(result), [cell(result) for cell in columns.values()])
+        for result in results
+    ]
+    return Table("runs", list(columns), lines)

@@ -1,96 +1,139 @@
-"""Training of generators in one stage, or in two: `bnrde-bk` is fine-tuned."""
+"""The stages of training of a run."""
 
 import dataclasses
+import itertools as it
 import json
 import pathlib
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, Literal
 
-from ..training import fit, FitResult
-from ._files import read_result, stage_record
-from ._record import RunRecord
-from ._schedule import learning_rate
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import PRNGKeyArray
+
+from arborax.training import fit, FitResult
+
+from .config import TrainingConfig
+from .results import RunFolder
+from .task import Stage
 
 
-def train_in_stages(
-    generator: Any,
-    config: Any,
-    record: RunRecord,
-    prepare: Callable[[str], tuple[Any, Any, Any]],
-    keys: tuple[Any, Any],
+def train(
+    model: Any,
+    stages: Iterable[Stage],
+    config: TrainingConfig,
+    folder: RunFolder,
+    keys: tuple[PRNGKeyArray, PRNGKeyArray],
     *,
     resume: bool,
     progress: bool,
-    keep: Callable[[FitResult], FitResult] = lambda fitted: fitted,
 ) -> tuple[FitResult, list[dict[str, Any]], float]:
-    """Trains a generator, and fine-tunes it if the model is `bnrde-bk`.
-
-    The first stage of `bnrde-bk` is that of `bnrde`: where a finished run of that model
-    with the same configuration and seed lies beside this one, its checkpoint is read.
+    """Trains a model stage by stage, with checkpoints in the folder of the run.
 
     **Arguments:**
 
-    - `generator`: with its first weights.
-    - `config`: a configuration with the fields `objective`, `learning_rate`,
-        `iterations`, those three after `finetune_`, `optimiser`, `schedule`, `average`
-        and `validations`.
-    - `record`: of this run.
-    - `prepare`: from the name of an objective to `(objective, data, metric)` of `fit`.
-    - `keys`: of the two stages.
-    - `resume`, `progress`: as `fit`.
-    - `keep`: the result of a stage with the weights that are kept; by default those of
-        the best validation.
+    - `model`: with its first weights.
+    - `stages`: at least one.
+    - `config`, `folder`: of the run.
+    - `keys`: of the first and the second stage; later keys follow from the last.
+    - `resume`: continue from the checkpoints of a run that was stopped.
+    - `progress`: show a bar.
 
     **Returns:**
 
-    The result of the last stage, the records of all stages, and the CPU seconds of the
-    run whose first stage was read.
+    The result of the last stage, the records of all stages, and the CPU seconds of
+    finished runs from which a stage was read.
     """
-    earlier = _first_stage(record.place_of("bnrde"), config)
-    spent = read_result(earlier)["cpu_seconds"] if earlier else 0.0
-    names = [("", "checkpoints")]
-    if config.model == "bnrde-bk":
-        names.append(("finetune_", "checkpoints-bk"))
-    stages = []
-    fitted = None
-    for (prefix, folder), key in zip(names, keys):
-        name, peak, iterations = (
-            getattr(config, prefix + field)
-            for field in ("objective", "learning_rate", "iterations")
-        )
-        objective, data, metric = prepare(name)
-        read = earlier is not None and not prefix
+    later = (jr.fold_in(keys[-1], k) for k in it.count(1))
+    fitted, records, spent = None, [], 0.0
+    for stage, key in zip(stages, it.chain(keys, later)):
+        finished = finished_stage(stage, config, folder)
+        if finished is not None:
+            spent += finished["cpu_seconds"]
+        place = pathlib.Path(finished["folder"]) if finished else folder.path
+        every = max(1, stage.steps // config.validations)
         result = fit(
-            fitted.model if fitted else generator,
-            data,
-            objective,
+            model,
+            stage.data,
+            stage.objective,
             key=key,
             optimiser=config.optimiser,
-            learning_rate=learning_rate(config.schedule, peak, iterations),
+            learning_rate=scheduled(config.schedule, stage.learning_rate, stage.steps),
             average=config.average or None,
-            steps=iterations,
-            metric=metric,
-            validate_every=max(1, iterations // config.validations),
-            checkpoint=(earlier if read else record.place) / folder,
-            resume=resume or read,
+            steps=stage.steps,
+            batch_size=stage.batch_size,
+            metric=stage.metric,
+            validate_every=every,
+            checkpoint=place / stage.folder,
+            checkpoint_every=every,
+            resume=resume or finished is not None,
             progress=progress,
         )
-        fitted = keep(result)
-        stages.append(stage_record(name, fitted))
-    assert fitted is not None
-    return fitted, stages, spent
+        fitted = stage.keep(result)
+        model = fitted.model
+        records.append(stage_record(stage, fitted))
+    assert fitted is not None, "a task has at least one stage"
+    return fitted, records, spent
 
 
-def _first_stage(place: pathlib.Path, config: Any) -> pathlib.Path | None:
-    """The folder of a finished run of `bnrde`, if it is the first stage of this one:
-    it would be repeated to the last bit."""
-    if config.model != "bnrde-bk" or not (place / "result.json").exists():
+def finished_stage(
+    stage: Stage, config: TrainingConfig, folder: RunFolder
+) -> dict[str, Any] | None:
+    """The result of a finished run beside this one that repeats the stage."""
+    if stage.same_as is None:
         return None
-    wanted = json.loads(json.dumps({**dataclasses.asdict(config), "model": "bnrde"}))
-    stored = read_result(place)["config"]
-    same = all(
-        wanted[name] == stored.get(name)
-        for name in wanted
-        if not name.startswith("finetune")
-    )
-    return place if same and (place / "checkpoints").exists() else None
+    other = dataclasses.replace(folder, model=stage.same_as)
+    result = other.result()
+    if result is None or not (other.path / stage.folder).exists():
+        return None
+    wanted = json.loads(json.dumps(dataclasses.asdict(config)))
+    wanted["model"] = stage.same_as
+    stored = result["config"]
+    read = set(wanted) - set(stage.unread)
+    return result if all(wanted[k] == stored.get(k) for k in read) else None
+
+
+def stage_record(stage: Stage, fitted: FitResult) -> dict[str, Any]:
+    """What `result.json` keeps of a stage."""
+    losses = fitted.history.loss[:: stage.loss_every]
+    return {
+        "objective": stage.name,
+        "steps": fitted.steps,
+        "best_step": fitted.best_step,
+        "best_metric": fitted.best_metric,
+        "stop": fitted.stop,
+        "message": fitted.message,
+        "seconds": dataclasses.asdict(fitted.timings),
+        "loss": [float(f"{v:.6g}") for v in losses],
+        "validation": fitted.history.validation,
+        **stage.facts,
+    }
+
+
+def scheduled(schedule: Literal["cosine", "constant"], peak: float, steps: int) -> Any:
+    """The learning rate as Optax takes it: a number, or a cosine with a short rise."""
+    if schedule == "constant":
+        return peak
+    rise = max(1, steps // 20)
+
+    def cosine(count: Any) -> Any:
+        step = jnp.asarray(count, jnp.float32)
+        start = (step + 1) / rise
+        angle = jnp.clip((step - rise) / max(1, steps - rise), 0.0, 1.0) * np.pi
+        fall = 0.01 + 0.99 * (1 + jnp.cos(angle)) / 2
+        return peak * jnp.minimum(start, fall)
+
+    return jax.jit(cosine)
+
+
+def parameter_count(model: Any) -> int:
+    """How many numbers a model has to learn; shapes are enough."""
+
+    def learned(leaf: Any) -> bool:
+        return hasattr(leaf, "shape") and jnp.issubdtype(leaf.dtype, jnp.inexact)
+
+    leaves = jax.tree.leaves(eqx.filter(model, learned))
+    return sum(leaf.size for leaf in leaves)

@@ -6,13 +6,13 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from ...datasets import LabelledSeries, read_aeon, read_ppg_dalia
-from ...datasets._ppg_dalia import SOURCE
-from ._config import Config
+from arborax.datasets import LabelledSeries, read_aeon, read_ppg_dalia
+
+from .config import Config
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
+class Series:
     """Paths with a time channel and their targets.
 
     **Fields:**
@@ -35,22 +35,24 @@ class Task:
         return self.train[0].shape[-1]
 
 
-def make_task(config: Config) -> Task:
+def read_series(config: Config) -> Series:
     """Reads the data of a configuration, standardised by the training part."""
     dtype = np.float64 if config.double else np.float32
     if config.data == "PPG-DaLiA":
-        if config.folder is None:
-            raise FileNotFoundError(f"give `--set folder=FOLDER`. {SOURCE}")
-        data = read_ppg_dalia(config.folder, dtype=dtype)
+        try:
+            data = read_ppg_dalia(config.folder or "PPG_FieldStudy", dtype=dtype)
+        except FileNotFoundError as error:
+            message = f"give `--set folder=FOLDER`. {error}"
+            raise FileNotFoundError(message) from error
         parts = [(_timed(x, dtype), y) for x, y in (data.train, data.test)]
-        return Task(parts[0], parts[1], 1, False)
+        return Series(parts[0], parts[1], 1, False)
     train, test = read_aeon(config.data, config.folder)
     scale = _moments(train)
     first, second = (
         (_timed(_standard(part, scale, _longest(train, test)), dtype), part.labels)
         for part in (train, test)
     )
-    return Task(first, second, len(train.classes), True)
+    return Series(first, second, len(train.classes), True)
 
 
 def _longest(*parts: LabelledSeries) -> int:
@@ -75,10 +77,10 @@ def _timed(values: np.ndarray, dtype: Any) -> np.ndarray:
     return np.concatenate([clock, values], axis=-1).astype(dtype)
 
 
-def loss_of(task: Task, outputs: Any, targets: Any) -> Any:
+def loss_of(series: Series, outputs: Any, targets: Any) -> Any:
     """Cross-entropy of the last output, or mean square error of outputs put on the
     times of the rates by linear interpolation."""
-    if task.classes:
+    if series.classes:
         logits = outputs[:, -1]
         best = jnp.max(logits, axis=1, keepdims=True)
         total = jnp.log(jnp.sum(jnp.exp(logits - best), axis=1)) + best[:, 0]

@@ -1,9 +1,9 @@
-"""One run: the identity at equal weights, then training."""
+"""The experiments `recovery` and `ppg-dalia`: one identity, seen in training."""
 
 import contextlib
 import dataclasses
-import os
-import time
+import pathlib
+from collections.abc import Iterator
 from typing import Any
 
 import equinox as eqx
@@ -12,12 +12,80 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ...paths import SampledPath
-from ...training import fit
-from .._record import RunRecord
-from ._config import Config, load_config
-from ._data import loss_of, make_task, Task
-from ._models import make_model, MODELS
+from arborax.paths import SampledPath
+from arborax.training import FitResult
+
+from ..harness import AbstractTask, Results, Score, Stage, Table
+from .config import Config
+from .data import loss_of, read_series, Series
+from .models import LABELS, make_model
+from .tables import tables
+
+
+class RecoveryTask(AbstractTask):
+    """B-NRDE in the shuffle algebra against log-NCDE. Runs of both with the same seed
+    see the same weights and batches: their loss curves must agree."""
+
+    name = "recovery"
+    config = Config
+    models = LABELS
+    private = ("folder",)
+    introduction = """<p>B-NRDE in the shuffle algebra on vectors with softplus is the
+log-NCDE: at equal weights the outputs agree to rounding, and so do loss curves.</p>"""
+
+    def context(self, config: Config) -> contextlib.AbstractContextManager:
+        return jax.enable_x64(True) if config.double else contextlib.nullcontext()
+
+    def data(self, config: Config, cache: pathlib.Path | None) -> Series:
+        return read_series(config)
+
+    def model(self, config: Config, data: Series, key: Any) -> Any:
+        return make_model(config, data.channels, data.outputs, key)
+
+    def stages(self, config: Config, data: Series) -> Iterator[Stage]:
+        """One stage without validation: the last weights are scored."""
+
+        def objective(model, batch, key):
+            xs, targets = batch
+            return loss_of(data, outputs_of(model, xs), targets)
+
+        yield Stage(
+            "cross-entropy" if data.classes else "mean square",
+            objective,
+            data.train,
+            None,
+            steps=config.iterations,
+            learning_rate=config.learning_rate,
+            batch_size=min(config.batch, len(data.train[0])),
+        )
+
+    def score(
+        self, fitted: FitResult, config: Config, data: Series, *, key: Any, seed: int
+    ) -> Score:
+        """Test loss and accuracy, the gap at equal weights, and the loss curve."""
+        content = {
+            "data": config.data,
+            "identity": identity_gap(config, data, seed),
+            "scores": series_scores(fitted.model, data),
+            "loss": fitted.history.loss,
+        }
+        return Score(content)
+
+    def groups(self, results: Results) -> dict[str, Results]:
+        """All results in one table: a line names its data."""
+        return {"": results}
+
+    def tables(self, results: Results) -> list[Table]:
+        return tables(self, results)
+
+
+class PPGDaLiATask(RecoveryTask):
+    """The same on PPG-DaLiA: the setting `paper` by the name of the data."""
+
+    name = "ppg-dalia"
+
+    def configure(self, setting: str, preset: str, **changes: Any) -> Config:
+        return super().configure("paper", preset, **changes)
 
 
 def outputs_of(model: Any, xs: Any) -> Any:
@@ -25,123 +93,38 @@ def outputs_of(model: Any, xs: Any) -> Any:
     return model.predict(SampledPath(xs[0, :, 0], xs, check=False))
 
 
-@eqx.filter_jit
-def _outputs(model, xs):
-    return outputs_of(model, xs)
+_outputs = eqx.filter_jit(outputs_of)
 
 
-def identity_gap(config: Config, task: Task, seed: int = 0, series: int = 16) -> float:
+def identity_gap(config: Config, data: Series, seed: int = 0, count: int = 16) -> float:
     """The largest difference of the outputs of the two models at equal weights, as a
-    part of the largest output."""
-    xs = jnp.asarray(task.train[0][:series])
+    part of the largest output, on a few series."""
+    xs = jnp.asarray(data.train[0][:count])
     first, second = (
         _outputs(
             make_model(
                 dataclasses.replace(config, model=name),
-                task.channels,
-                task.outputs,
+                data.channels,
+                data.outputs,
                 jr.PRNGKey(seed),
             ),
             xs,
         )
-        for name in MODELS
+        for name in LABELS
     )
     return float(jnp.max(jnp.abs(first - second)) / jnp.max(jnp.abs(first)))
 
 
-def run(
-    experiment: str = "recovery",
-    *,
-    model: str = "bnrde",
-    preset: str = "quick",
-    setting: str = "arborax",
-    seed: int = 1,
-    resume: bool = False,
-    folder: str | os.PathLike = "runs",
-    cache: str | os.PathLike | None = None,
-    progress: bool = True,
-    changes: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Compares the two models at equal weights, then trains one of them.
-
-    Runs of both models with the same seed see the same weights and batches: their loss
-    curves must agree. Arguments as `arborax.experiments.so_rotation.run`; `cache` is
-    not used.
-
-    **Returns:**
-
-    The content of `result.json`, with `identity` (see `identity_gap`) and the loss of
-    every step.
-    """
-    record = RunRecord(
-        experiment,
-        setting,
-        preset,
-        model,
-        seed,
-        changes or {},
-        folder,
-        private=("folder",),
-    )
-    config = load_config(
-        experiment, setting, preset, **{"model": model, **record.changes}
-    )
-    if finished := record.open(resume):
-        return finished
-    start = time.process_time()
-    precision = jax.enable_x64(True) if config.double else contextlib.nullcontext()
-    with precision:
-        task = make_task(config)
-        gap = identity_gap(config, task, seed)
-        model_key, train_key = jr.split(jr.PRNGKey(seed))
-
-        def objective(model, batch, key):
-            xs, targets = batch
-            return loss_of(task, outputs_of(model, xs), targets)
-
-        fitted = fit(
-            make_model(config, task.channels, task.outputs, model_key),
-            task.train,
-            objective,
-            key=train_key,
-            optimiser=config.optimiser,
-            learning_rate=config.learning_rate,
-            steps=config.iterations,
-            batch_size=min(config.batch, len(task.train[0])),
-            checkpoint=record.place / "checkpoints",
-            checkpoint_every=max(1, config.iterations // config.validations),
-            resume=resume,
-            progress=progress,
-        )
-        scores = _scores(fitted.last, task)
-    content = {
-        "data": config.data,
-        "identity": gap,
-        "scores": scores,
-        "loss": fitted.history.loss,
-        "stages": [
-            {
-                "objective": "cross-entropy" if task.classes else "mean square",
-                "steps": fitted.steps,
-                "best_metric": None,
-                "stop": fitted.stop,
-                "seconds": dataclasses.asdict(fitted.timings),
-            }
-        ],
-    }
-    return record.close(fitted.last, config, content, time.process_time() - start)
-
-
-def _scores(model: Any, task: Task) -> dict[str, float]:
+def series_scores(model: Any, data: Series) -> dict[str, float]:
     """Loss and, with classes, accuracy on the test part."""
-    xs, targets = task.test
+    xs, targets = data.test
     size = min(128, len(xs))
     parts = []
     for at in range(0, len(xs), size):
         rows = np.minimum(np.arange(at, at + size), len(xs) - 1)
         parts.append(np.asarray(_outputs(model, jnp.asarray(xs[rows]))))
     outputs = np.concatenate(parts)[: len(xs)]
-    found = {"loss": float(loss_of(task, jnp.asarray(outputs), jnp.asarray(targets)))}
-    if task.classes:
+    found = {"loss": float(loss_of(data, jnp.asarray(outputs), jnp.asarray(targets)))}
+    if data.classes:
         found["accuracy"] = float((outputs[:, -1].argmax(axis=1) == targets).mean())
     return found

@@ -1,23 +1,24 @@
 """The configuration of the experiment `so-rotation`."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Literal
 
-from .._presets import read_preset
+from ..harness import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(TrainingConfig):
     """One run of the experiment `so-rotation`, but for the seed.
 
-    **Fields:**
+    **Fields** beside those of `TrainingConfig`; `window` is that of window models
+    without one in their name:
 
     - `trajectories`, `data_seed`, `kinematics`: of free rotation.
     - `driven`: part of training windows that come from
         [`arborax.datasets.DrivenRotation`][] instead of free rotation.
-    - `train_rates`, `correlation`: samples a second at which driven rotation is
-        simulated, in equal shares, and the range of its correlation times (s). Free
-        rotation has 10 samples a second.
+    - `train_rates`, `correlation`: samples per second at which driven rotation
+        is simulated, in equal shares, and the range of its correlation times (s). Free
+        rotation has 10 samples per second.
     - `seconds`: whether models are told times in seconds, and so the rate; otherwise
         times count samples.
     - `split`: `"trajectory"`, or `"time"` as published.
@@ -31,22 +32,18 @@ class Config:
         no sim-to-real evaluation.
     - `motions`: folder of aeon's `BasicMotions`, as
         [`arborax.datasets.read_aeon`][] takes it.
-    - `rates`, `gap`: samples a second of recordings; gaps (s) that are not bridged.
+    - `rates`, `gap`: samples per second of recordings; gaps (s) that are not bridged.
     - `real_noise`: added to recordings.
-    - `model`: a name of `MODELS`.
     - `extrapolator`: the front of the model, a name of `EXTRAPOLATORS`, or
         `"default"`: that of the model.
     - `bodies`: whether the bank of the B-NRDE on SO(3) and of the mixture has rigid
         bodies of the simulated kind among its laws of motion.
     - `inertia`: whether the equation of the B-NRDE on SO(3) can learn of a body's
-        moments of inertia, see [`arborax.models.Torque`][].
-    - `relative`, `driver`: as [`arborax.models.RotationForecaster`][].
-    - `hidden`, `width`, `depth`, `window`, `substeps`: sizes; the window is that of
-        window models without one in their name.
+        moments of inertia, see `Torque`.
+    - `relative`, `driver`: as `RotationForecaster`.
+    - `substeps`: of `MNODE`.
     - `objective`: `"relative"`: the angle, mostly of the forecast, in units of what the
         better of holding and continuing would miss; `"frobenius"`: as published.
-    - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`, `validations`: of
-        training.
     """
 
     trajectories: int = 2000
@@ -71,51 +68,23 @@ class Config:
     rates: tuple[float, ...] = (10.0, 40.0)
     gap: float = 0.1
     real_noise: tuple[float, ...] = (0.0, 0.02, 0.05)
-    model: str = "bnrde"
     extrapolator: str = "default"
     bodies: bool = True
     inertia: bool = False
     relative: bool = True
     driver: Literal["chart", "matrix"] = "chart"
     hidden: int = 16
-    width: int = 32
     depth: int = 3
     window: int = 10
     substeps: int = 1
     objective: Literal["relative", "frobenius"] = "relative"
-    optimiser: str = "adamw"
     learning_rate: float = 5e-3
-    schedule: Literal["cosine", "constant"] = "cosine"
-    batch: int = 128
     iterations: int = 700
     validations: int = 7
 
-
-def load_config(
-    experiment: str = "so-rotation",
-    setting: str = "arborax",
-    preset: str = "quick",
-    **changes: Any,
-) -> Config:
-    """The configuration of a setting and a preset.
-
-    **Arguments:**
-
-    - `experiment`: `"so-rotation"`.
-    - `setting`: `"arborax"` (our reading) or `"paper"` (as published).
-    - `preset`: `"smoke"`, `"quick"` or `"paper"`.
-    - `changes`: fields of `Config` to set otherwise.
-
-    **Returns:**
-
-    A `Config`.
-    """
-    if experiment != "so-rotation":
-        raise ValueError(f"`experiment` must be 'so-rotation', got {experiment!r}.")
-    config = read_preset(Config, experiment, setting, preset, changes)
-    if not 2 <= config.observed < config.points:
-        raise ValueError(
-            f"`observed` must be in 2..{config.points - 1} of {config.points} points, "
-            f"got {config.observed}."
-        )
-    return config
+    def __post_init__(self):
+        if not 2 <= self.observed < self.points:
+            raise ValueError(
+                f"`observed` must be in 2..{self.points - 1} of {self.points} points, "
+                f"got {self.observed}."
+            )

@@ -6,13 +6,14 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ._mlp import MLP
-from ._rotation_bank import Developed
-from ._savitzky_golay import orthonormal, powers
+from arborax.models import MLP
+
+from .candidates import Developed
+from .savitzky_golay import orthonormal, powers
 
 
 COEFFICIENTS = 5
-_FASTEST = 0.15  # radians a sample; a quadratic says nothing of a faster body
+_FASTEST = 0.15  # radians per sample; a quadratic says nothing of a faster body
 
 
 class Torque(eqx.Module):
@@ -77,8 +78,8 @@ class Correction(eqx.Module):
     With $v$ the sine of the state's angle times its axis, and $w$ the mean velocity of
     the control, time moves the clock and turns the state by $a v + b w + c\, w \times
     v$, and the control turns it by $\alpha\, dX + \beta\, v \times dX$. The five
-    coefficients are a perceptron of clock, context and $|v|^2$. These fields turn with
-    the body. With a [`arborax.models.Torque`][] time also turns the state by what
+    coefficients are an MLP of clock, context and $|v|^2$. These fields turn with
+    the body. With a `Torque` time also turns the state by what
     Euler's equations add to the velocity, with three more coefficients as constants.
     """
 

@@ -1,4 +1,4 @@
-"""Windows to train on and to be scored on."""
+"""Simulated windows to train on and to validate with."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -8,24 +8,11 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
-from ...datasets import (
-    DrivenRotation,
-    FreeRotation,
-    integrate_gyroscope,
-    observe,
-    Observed,
-    read_aeon,
-    read_recordings,
-    recorded_windows,
-    resample,
-    rotation_windows,
-    split_rotations,
-)
-from ...training import metrics
-from ._config import Config
+from arborax.datasets import DrivenRotation, FreeRotation
+from arborax.training import metrics
 
-
-Windows = Float[np.ndarray, "_ points 3 3"]
+from .config import Config
+from .windows import observe, Observed, split_rotations, Windows
 
 
 FREE_STEP = 0.1  # seconds
@@ -49,8 +36,8 @@ class Kind:
 
 
 @dataclasses.dataclass(frozen=True)
-class Task:
-    """What a run needs of the data.
+class Training:
+    """Windows to train on and to validate with.
 
     **Fields:**
 
@@ -79,7 +66,7 @@ class Task:
         return as_arrays(*corrupt(windows, scale, steps, config, rng))
 
 
-def make_task(config: Config) -> Task:
+def make_training(config: Config) -> Training:
     """Simulates the training and validation windows."""
     kinds = make_kinds(config)
     scales = tuple(error_scale(kind.train, config.observed) for kind in kinds)
@@ -91,7 +78,7 @@ def make_task(config: Config) -> Task:
     order = rng.permutation(len(held))
     held, steps = held[order], steps[order]
     scale = error_scale(held, config.observed)
-    return Task(kinds, scales, *corrupt(held, scale, steps, config, rng))
+    return Training(kinds, scales, *corrupt(held, scale, steps, config, rng))
 
 
 def make_kinds(config: Config) -> tuple[Kind, ...]:
@@ -182,58 +169,8 @@ def as_arrays(seen: Observed, scale: np.ndarray) -> tuple:
 
 
 def thinned(windows: Windows, most: int, seed: int = 0) -> Windows:
-    """At most so many windows, drawn without repetition."""
+    """At most `most` windows, drawn without repetition."""
     if len(windows) <= most:
         return windows
     rows = np.random.default_rng(seed).permutation(len(windows))[:most]
     return windows[rows]
-
-
-def test_sets(config: Config) -> dict[str, Observed]:
-    """All that models are scored on, by name.
-
-    `free` with each level of noise, also with gaps; each recording of `config.folder`
-    at each rate; orientations integrated from the gyroscopes of `config.motions`.
-    """
-    windows = split_rotations(
-        free_rotations(config), config.points, config.stride, config.split
-    )[2]
-    windows = thinned(windows.astype(np.float32), config.test_windows)
-    step = unit(FREE_STEP, config)
-    sets = {}
-    for level in config.noise:
-        for drop in sorted({0.0, config.drop}):
-            name = f"free, noise {level:g}" + (", gaps" if drop else "")
-            sets[name] = observe(
-                windows, config.observed, noise=level, drop=drop, step=step, seed=7
-            )
-    for name, (windows, step) in real_windows(config).items():
-        step = unit(step, config)
-        for level in config.real_noise:
-            sets[f"{name}, noise {level:g}"] = observe(
-                windows, config.observed, noise=level, step=step, seed=7
-            )
-    return sets
-
-
-def real_windows(config: Config) -> dict[str, tuple[Windows, float]]:
-    """Windows of recordings and seconds between samples, by name and rate."""
-    found: dict[str, tuple[Windows, float]] = {}
-    if config.folder is not None:
-        for recording in read_recordings(config.folder):
-            for rate in config.rates:
-                pieces = resample(recording, rate, config.gap)
-                windows = recorded_windows(pieces, config.points)
-                found[f"{recording.name}, {rate:g} Hz"] = windows, 1 / rate
-    if config.motions is not None:
-        series = read_aeon("BasicMotions", config.motions)[1]
-        turns = integrate_gyroscope(series.values[..., 3:], 0.1)
-        for number, label in enumerate(series.classes):
-            chosen = turns[series.labels == number]
-            windows = rotation_windows(chosen, config.points, config.stride)
-            found[f"BasicMotions {label}, 10 Hz"] = windows, 0.1
-    return {
-        name: (thinned(windows.astype(np.float32), config.real_windows), step)
-        for name, (windows, step) in found.items()
-        if len(windows)
-    }

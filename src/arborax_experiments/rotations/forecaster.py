@@ -7,12 +7,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from ..geometry import SO
-from ..paths import SampledPath
-from ._base import AbstractModel
-from ._extrapolators import AbstractExtrapolator, SavitzkyGolay
-from ._ncde import Core, solve_pieces
-from ._savitzky_golay import RotationChart
+from arborax.geometry import SO
+from arborax.models import AbstractModel, NCDE
+from arborax.paths import SampledPath
+
+from .extrapolators import AbstractExtrapolator
+from .learned_extrapolators import SavitzkyGolay
+from .savitzky_golay import RotationChart
 
 
 class RotationForecaster(AbstractExtrapolator):
@@ -73,11 +74,10 @@ class RotationForecaster(AbstractExtrapolator):
 
 class SavitzkyGolayNCDE(AbstractExtrapolator):
     """The neural controlled differential equation along a Savitzky-Golay path, driven
-    by its exact derivative: [`arborax.models.SGNCDE`][] for irregular and missing
-    observations."""
+    by time and the exact derivative of the path."""
 
     front: SavitzkyGolay
-    core: Core
+    model: NCDE
     relative: bool = eqx.field(static=True)
     seconds: bool = eqx.field(static=True)
 
@@ -95,13 +95,13 @@ class SavitzkyGolayNCDE(AbstractExtrapolator):
         """**Arguments:**
 
         - `front`: default order 3, equal weights.
-        - `relative`, `seconds`: as [`arborax.models.RotationForecaster`][].
+        - `relative`, `seconds`: as `RotationForecaster`.
         - `hidden`, `width`, `depth` and further arguments: as
             [`arborax.models.NCDE`][].
         """
         self.front = SavitzkyGolay(3) if front is None else front
         options = dict(hidden=hidden, width=width, depth=depth)
-        self.core = Core(10, SO(3), **options, **kwargs)
+        self.model = NCDE(10, SO(3), **options, **kwargs)
         self.relative, self.seconds = relative, seconds
 
     def __call__(self, ts, rotations, times, mask=None):
@@ -119,7 +119,7 @@ class SavitzkyGolayNCDE(AbstractExtrapolator):
         start = fit.evaluate(clock[0]).reshape(-1)
         x0 = jnp.concatenate([clock[:1].astype(start.dtype), start])
         pieces = (clock[:-1], jnp.diff(clock))
-        return jnp.matmul(centre[None], solve_pieces(self.core, x0, pieces, velocity))
+        return jnp.matmul(centre[None], self.model.along(x0, pieces, velocity))
 
 
 def _clock(t: Array, ts: Array, times: Array, seconds: bool) -> Float[Array, " _"]:

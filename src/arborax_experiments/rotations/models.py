@@ -3,50 +3,125 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from ... import models
-from ...algebra import Shuffle
-from ...geometry import SO
-from ...models import AbstractExtrapolator
-from ._config import Config
+from arborax import models
+from arborax.algebra import Shuffle
+from arborax.geometry import SO
 
+from ..baselines import baseline
+from .config import Config
+from .equation import RotationBNRDE
+from .extrapolators import AbstractExtrapolator, ConstantVelocity, Hermite, Hold, Linear
+from .forecaster import RotationForecaster, SavitzkyGolayNCDE
+from .learned_extrapolators import MLPExtrapolator, SavitzkyGolay
+from .mixture import RotationMixture
+from .motion_bank import MotionBank
 
-EXTRAPOLATORS: dict[str, Callable[..., AbstractExtrapolator]] = {
-    "hold": lambda config, key: models.Hold(),
-    "constant-velocity": lambda config, key: models.ConstantVelocity(),
-    "linear": lambda config, key: models.Linear(),
-    "hermite": lambda config, key: models.Hermite(relative=config.relative),
-    "sg": lambda config, key: models.SavitzkyGolay(
-        2, knots=config.observed, dtype=np.float32, key=key
-    ),
-    "sg1": lambda config, key: models.SavitzkyGolay(1),
-    "sg2": lambda config, key: models.SavitzkyGolay(2),
-    "sg3": lambda config, key: models.SavitzkyGolay(3),
-    "mlp": lambda config, key: models.MLPExtrapolator(
-        config.observed, seconds=config.seconds, dtype=np.float32, key=key
-    ),
-}
-
-REFERENCES: dict[str, AbstractExtrapolator] = {
-    "hold": models.Hold(),
-    "constant velocity": models.ConstantVelocity(),
-    "linear": models.Linear(),
-    "Hermite (absolute chart)": models.Hermite(relative=False),
-    "Savitzky-Golay 1": models.SavitzkyGolay(1),
-    "Savitzky-Golay 2": models.SavitzkyGolay(2),
-    "Savitzky-Golay 3": models.SavitzkyGolay(3),
-}
 
 FLOAT = np.dtype(np.float32)
+EXTRAPOLATORS: dict[str, Callable[..., AbstractExtrapolator]] = {
+    "hold": lambda config, key: Hold(),
+    "constant-velocity": lambda config, key: ConstantVelocity(),
+    "linear": lambda config, key: Linear(),
+    "hermite": lambda config, key: Hermite(relative=config.relative),
+    "sg": lambda config, key: SavitzkyGolay(
+        2, knots=config.observed, dtype=FLOAT, key=key
+    ),
+    "sg1": lambda config, key: SavitzkyGolay(1),
+    "sg2": lambda config, key: SavitzkyGolay(2),
+    "sg3": lambda config, key: SavitzkyGolay(3),
+    "mlp": lambda config, key: MLPExtrapolator(
+        config.observed, seconds=config.seconds, dtype=FLOAT, key=key
+    ),
+}
+REFERENCES: dict[str, AbstractExtrapolator] = {
+    "hold": Hold(),
+    "constant velocity": ConstantVelocity(),
+    "linear": Linear(),
+    "Hermite (absolute chart)": Hermite(relative=False),
+    "Savitzky-Golay 1": SavitzkyGolay(1),
+    "Savitzky-Golay 2": SavitzkyGolay(2),
+    "Savitzky-Golay 3": SavitzkyGolay(3),
+}
+# The fronts that models have by themselves; the others have a bank of laws of motion.
+FRONTS = {
+    "bnrde-euclidean": "mlp",
+    "sg-ncde": "sg3",
+    "stacked-xlstm": "hermite",
+    "nrde": "hermite",
+    "xlstm": "hermite",
+    "gru": "hermite",
+    "ncde": "hermite",
+    "mnode": "hold",
+}
 
 
-def _front(config: Config, default: str, key: PRNGKeyArray) -> AbstractExtrapolator:
-    name = default if config.extrapolator == "default" else config.extrapolator
+def make_model(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+    """The model of a configuration with fresh weights, in single precision."""
+    name = config.model
+    if name == "mixture":
+        return RotationMixture(
+            _drivers(config, key),
+            width=config.width,
+            seconds=config.seconds,
+            dtype=FLOAT,
+            key=key,
+        )
+    if name == "mnode":
+        # It sees one orientation; relative to a later one it would see velocity.
+        model = models.MNODE(
+            width=config.width,
+            depth=config.depth,
+            substeps=config.substeps,
+            dtype=FLOAT,
+            key=key,
+        )
+        front = _front(config, key)
+        options: Any = dict(driver="matrix", relative=False, seconds=config.seconds)
+        return RotationForecaster(front, model, **options)
+    first, second = jr.split(key)
+    if name in ("bnrde", "bnrde-4"):
+        return RotationBNRDE(
+            _drivers(config, first),
+            window=4 if name == "bnrde-4" else config.window,
+            width=config.width,
+            inertia=config.inertia,
+            seconds=config.seconds,
+            dtype=FLOAT,
+            key=second,
+        )
+    return _sequence(config, _front(config, first), second)
+
+
+def _sequence(
+    config: Config, front: AbstractExtrapolator, key: PRNGKeyArray
+) -> AbstractExtrapolator:
+    """A sequence model with outputs in SO(3) behind a front."""
+    name, driver = config.model, config.driver
+    seen: Any = dict(relative=config.relative, seconds=config.seconds)
+    sizes: Any = dict(hidden=config.hidden, width=config.width, depth=config.depth)
+    if name == "sg-ncde":
+        if isinstance(front, SavitzkyGolay):
+            return SavitzkyGolayNCDE(front, **seen, **sizes, dtype=FLOAT, key=key)
+        driver = "matrix"
+    channels = 4 if driver == "chart" else 10
+    if name == "bnrde-euclidean":
+        algebra = Shuffle(channels, 2)
+        model = models.BNRDE(algebra, SO(3), window=4, **sizes, dtype=FLOAT, key=key)
+    else:
+        kind = {"sg-ncde": "ncde", "ncde": "ncde++"}.get(name, name)
+        options: Any = dict(dtype=FLOAT, interpolation=None, key=key)
+        model = baseline(kind, channels, SO(3), config, **options)
+    return RotationForecaster(front, model, driver=driver, **seen)
+
+
+def _front(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+    name = config.extrapolator
+    name = FRONTS.get(config.model, name) if name == "default" else name
     if name not in EXTRAPOLATORS:
         raise ValueError(
             f"`extrapolator` must be 'default' or one of {list(EXTRAPOLATORS)}, got "
@@ -55,153 +130,11 @@ def _front(config: Config, default: str, key: PRNGKeyArray) -> AbstractExtrapola
     return EXTRAPOLATORS[name](config, key)
 
 
-def _sequence(default: str, build: Callable) -> Callable:
-    """A sequence model behind a front."""
-
-    def make(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-        first, second = jr.split(key)
-        channels = 4 if config.driver == "chart" else 10
-        return models.RotationForecaster(
-            _front(config, default, first),
-            build(config, channels, second),
-            driver=config.driver,
-            relative=config.relative,
-            seconds=config.seconds,
-        )
-
-    return make
-
-
-def _mnode(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-    model = models.MNODE(
-        width=config.width,
-        depth=config.depth,
-        substeps=config.substeps,
-        dtype=FLOAT,
-        key=key,
-    )
-    # The model sees one orientation; relative to a later one it would see velocity.
-    return models.RotationForecaster(
-        _front(config, "hold", key),
-        model,
-        driver="matrix",
-        relative=False,
-        seconds=config.seconds,
-    )
-
-
-def _sg_ncde(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-    first, second = jr.split(key)
-    front = _front(config, "sg3", first)
-    options = dict(_sizes(config), key=second)
-    seen = dict(relative=config.relative, seconds=config.seconds)
-    if isinstance(front, models.SavitzkyGolay):
-        return models.SavitzkyGolayNCDE(front, **seen, **options)
-    model = models.NCDE(10, SO(3), **options)
-    return models.RotationForecaster(front, model, driver="matrix", **seen)
-
-
-def _sizes(config: Config) -> dict[str, Any]:
-    return dict(
-        hidden=config.hidden, width=config.width, depth=config.depth, dtype=FLOAT
-    )
-
-
-def _bnrde(window: int | None) -> Callable:
-    """On SO(3), driven by the bank of extrapolators or by the one asked for."""
-
-    def make(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-        first, second = jr.split(key)
-        return models.RotationBNRDE(
-            _drivers(config, first),
-            window=window or config.window,
-            width=config.width,
-            inertia=config.inertia,
-            seconds=config.seconds,
-            dtype=FLOAT,
-            key=second,
-        )
-
-    return make
-
-
-def _mixture(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-    drivers = _drivers(config, key)
-    return models.RotationMixture(
-        drivers, width=config.width, seconds=config.seconds, dtype=FLOAT, key=key
-    )
-
-
 def _drivers(config: Config, key: PRNGKeyArray) -> Any:
     """The bank of laws of motion, or the extrapolator asked for alone."""
     if config.extrapolator != "default":
-        return [_front(config, "", key)]
-    return models.MotionBank() if config.bodies else models.MotionBank(bodies=())
-
-
-MODELS: dict[str, Callable[[Config, PRNGKeyArray], AbstractExtrapolator]] = {
-    "bnrde": _bnrde(None),
-    "bnrde-4": _bnrde(4),
-    "mixture": _mixture,
-    "bnrde-euclidean": _sequence(
-        "mlp",
-        lambda config, channels, key: models.BNRDE(
-            Shuffle(channels, 2), SO(3), window=4, **_sizes(config), key=key
-        ),
-    ),
-    "sg-ncde": _sg_ncde,
-    "stacked-xlstm": _sequence(
-        "hermite",
-        lambda config, channels, key: models.StackedXLSTM(
-            channels, SO(3), dtype=FLOAT, key=key
-        ),
-    ),
-    "nrde": _sequence(
-        "hermite",
-        lambda config, channels, key: models.NRDE(
-            channels, SO(3), window=config.window, **_sizes(config), key=key
-        ),
-    ),
-    "xlstm": _sequence(
-        "hermite",
-        lambda config, channels, key: models.XLSTM(
-            channels, SO(3), dtype=FLOAT, key=key
-        ),
-    ),
-    "gru": _sequence(
-        "hermite",
-        lambda config, channels, key: models.GRU(
-            channels,
-            SO(3),
-            hidden=config.hidden,
-            width=config.width,
-            dtype=FLOAT,
-            key=key,
-        ),
-    ),
-    "ncde": _sequence(
-        "hermite",
-        lambda config, channels, key: models.NCDEpp(
-            channels, SO(3), **_sizes(config), key=key
-        ),
-    ),
-    "mnode": _mnode,
-}
-
-
-def make_model(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-    """The model of a configuration with fresh weights, in single precision."""
-    if config.model not in MODELS:
-        raise ValueError(
-            f"`model` must be one of {list(MODELS)}, got {config.model!r}."
-        )
-    return MODELS[config.model](config, key)
-
-
-def parameter_count(model: AbstractExtrapolator) -> int:
-    """Numbers that are trained."""
-    leaves = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
-    return sum(leaf.size for leaf in leaves)
+        return [_front(config, key)]
+    return MotionBank() if config.bodies else MotionBank(bodies=())
 
 
 def forecast(model: AbstractExtrapolator, arrays: Sequence[Any]) -> Any:

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax.lax import Precision
 from jaxtyping import Array, Bool, Float
 
-from ..geometry import SO
+from arborax.geometry import SO
 
 
 class SavitzkyGolayRotation(eqx.Module):

@@ -12,12 +12,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from ...datasets import cache_folder, Observed
-from ...models import AbstractExtrapolator
-from ...training import metrics
-from .._files import write_json
-from ._config import Config
-from ._models import forecast, REFERENCES
+from arborax.datasets import cache_folder
+from arborax.training import metrics
+
+from ..harness import write_json
+from .config import Config
+from .extrapolators import AbstractExtrapolator
+from .models import forecast, REFERENCES
+from .windows import Observed
 
 
 _VERSION = 1  # of the references: raise it when their numbers change

@@ -4,9 +4,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from ..geometry import SO
-from ._extrapolators import Pieces
-from ._savitzky_golay import orthonormal, powers, RotationChart
+from arborax.geometry import SO
+
+from .extrapolators import Pieces
+from .savitzky_golay import orthonormal, powers, RotationChart
 
 
 STATISTICS = 16

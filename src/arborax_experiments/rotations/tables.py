@@ -1,12 +1,21 @@
 """Tables: forecasts beside references and published figures."""
 
 import collections
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from .._layout import Lines, text_table
-from ._models import EXTRAPOLATORS
+from ..harness import (
+    AbstractTask,
+    Lines,
+    mean_cells,
+    Results,
+    run_table,
+    Table,
+    with_seeds,
+)
+from .models import EXTRAPOLATORS, FRONTS
 
 
 # As printed in arXiv:2606.05272: Frobenius on simulated data, then RGE in degrees on
@@ -41,24 +50,31 @@ CHANGES = {
     ("inertia", True): "inertia learned",
 }
 GROUPS = ("broad", "tum", "BasicMotions")
-# The fronts that models have by themselves, for the table of models by front.
-FRONTS = {
-    "bnrde": "bank",
-    "mixture": "bank",
-    "bnrde-euclidean": "mlp",
-    "sg-ncde": "sg3",
-    "stacked-xlstm": "hermite",
-    "nrde": "hermite",
-    "xlstm": "hermite",
-    "gru": "hermite",
-    "ncde": "hermite",
-}
 CROSS_COLUMNS = (
     "free, noise 0.02",
     "free, noise 0.05",
     "BROAD, 40 Hz, noise 0.02",
     "TUM, 40 Hz, noise 0.02",
 )
+FIGURES = {
+    "forecast": "RGE in degrees, forecast points",
+    "all": "RGE in degrees, all points, observed ones included",
+}
+
+
+def tables(task: AbstractTask, results: Results) -> list[Table]:
+    """Forecast errors under noise, all errors by source, the published table, models by
+    extrapolator, and the runs."""
+    plain = [r for r in results if "extrapolator" not in r.get("changes", {})]
+    plain = plain or results
+    validation = {"validation": lambda r: f"{r['stages'][0]['best_metric']:.3f}"}
+    return [
+        *noisy_tables(plain),
+        *error_tables(plain),
+        published_table(plain),
+        *(t for column in CROSS_COLUMNS for t in cross_tables(results, column)),
+        run_table(task, results, validation),
+    ]
 
 
 def group_of(name: str) -> str:
@@ -72,7 +88,7 @@ def group_of(name: str) -> str:
     return name
 
 
-def columns(results: list[dict[str, Any]]) -> list[str]:
+def columns(results: Results) -> list[str]:
     """Columns of all test sets of some results, in their order."""
     return list(dict.fromkeys(group_of(name) for r in results for name in r["scores"]))
 
@@ -98,70 +114,69 @@ def label_of(result: dict[str, Any]) -> str:
     return label + "".join(f", {k}={v}" for k, v in sorted(changes.items()))
 
 
-def rows(results: list[dict[str, Any]], figure: str, names: list[str]) -> Lines:
+def rows(results: Results, figure: str, names: list[str]) -> Lines:
     """References, then models, mean and spread over seeds."""
-    lines: Lines = []
     references: dict[str, dict[str, float]] = collections.defaultdict(dict)
+    groups = collections.defaultdict(list)
     for result in results:
         for reference, scores in result["references"].items():
             references[reference].update(means(scores, figure))
-    for reference, found in references.items():
-        lines.append((f"reference: {reference}", _cells([found], names)))
-    groups = collections.defaultdict(list)
-    for result in results:
         groups[label_of(result)].append(means(result["scores"], figure))
-    order = list(LABELS.values())
-    for label in sorted(groups, key=lambda x: (_rank(x, order), x)):
-        count = len(groups[label])
-        seeds = f"{label}, {count} seed{'s' if count > 1 else ''}"
-        lines.append((seeds, _cells(groups[label], names)))
+    lines = [(f"reference: {k}", _cells([v], names)) for k, v in references.items()]
+    for label in sorted(groups, key=lambda label: (_rank(label), label)):
+        found = groups[label]
+        lines.append((with_seeds(label, len(found)), _cells(found, names)))
     return lines
 
 
-def cross_rows(results: list[dict[str, Any]], column: str) -> tuple[list[str], Lines]:
-    """Fronts, and models with the forecast error of each of them at one column: the
-    mean over seeds. Models that were run with one front only are left out."""
-    found: dict[str, dict[str, list[float]]] = collections.defaultdict(
-        lambda: collections.defaultdict(list)
-    )
-    for result in results:
-        changes = result.get("changes", {})
-        model = result["model"]
-        front = changes.get("extrapolator", FRONTS.get(model))
-        values = means(result["scores"], "forecast")
-        if front and column in values and set(changes) <= {"extrapolator"}:
-            found[model][front].append(values[column])
-    found = {k: v for k, v in found.items() if len(v) > 1}
-    known = [*EXTRAPOLATORS, "bank"]
-    fronts = [f for f in known if any(f in row for row in found.values())]
-    lines: Lines = []
-    for model in [name for name in LABELS if name in found]:
-        label = LABELS[model].split(" (")[0]
-        cells = [
-            f"{np.mean(found[model][f]):.2f}" if f in found[model] else "-"
-            for f in fronts
-        ]
-        lines.append((label, cells))
-    return fronts, lines
+def _rank(label: str) -> int:
+    order = list(LABELS.values())
+    for shorten in (False, True):
+        for k, name in enumerate(order):
+            if label.startswith(name.split(" (")[0] if shorten else name):
+                return k
+    return len(order)
 
 
-def noisy_rows(results: list[dict[str, Any]]) -> tuple[list[str], Lines]:
-    """Sources, and the forecast error of each row there: the mean over the columns with
-    noise, then over seeds."""
+def _cells(found: list[dict[str, float]], names: list[str]) -> list[str]:
+    cells = []
+    for name in names:
+        values = [[f[name]] for f in found if name in f]
+        cells += mean_cells(values) if values else ["-"]
+    return cells
+
+
+def by_source(names: list[str]) -> dict[str, list[str]]:
+    """Columns of one source each, so that tables stay narrow."""
+    parts: dict[str, list[str]] = collections.defaultdict(list)
+    for name in names:
+        parts[name.split(",")[0]].append(name)
+    return dict(parts)
+
+
+def error_tables(results: Results) -> Iterator[Table]:
+    """A table per figure and source."""
+    for figure, title in FIGURES.items():
+        for source, names in by_source(columns(results)).items():
+            short = [name.partition(", ")[2] for name in names]
+            yield Table(f"{source}: {title}", short, rows(results, figure, names))
+
+
+def noisy_tables(results: Results) -> Iterator[Table]:
+    """The forecast error at each source: the mean over the columns with noise, then
+    over seeds."""
     parts = {
         source: [name for name in names if "noise 0" not in name.split(", ")]
-        for source, names in column_parts(columns(results)).items()
+        for source, names in by_source(columns(results)).items()
     }
-    sources = [source for source, names in parts.items() if names]
+    parts = {source: names for source, names in parts.items() if names}
 
     def summed(scores: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
         found = means(scores, "forecast")
         return {
-            source: {
-                "forecast": float(np.mean([found[name] for name in parts[source]]))
-            }
-            for source in sources
-            if all(name in found for name in parts[source])
+            source: {"forecast": float(np.mean([found[name] for name in names]))}
+            for source, names in parts.items()
+            if all(name in found for name in names)
         }
 
     short = [
@@ -172,31 +187,37 @@ def noisy_rows(results: list[dict[str, Any]]) -> tuple[list[str], Lines]:
         }
         for result in results
     ]
-    return sources, rows(short, "forecast", sources)
+    if parts:
+        title = f"under noise: {FIGURES['forecast']}, mean over all columns with noise"
+        yield Table(title, list(parts), rows(short, "forecast", list(parts)))
 
 
-def _rank(label: str, order: list[str]) -> int:
-    matches = [
-        k for k, name in enumerate(order) if label.startswith(name.split(" (")[0])
-    ]
-    exact = [k for k, name in enumerate(order) if label.startswith(name)]
-    return (exact or matches or [len(order)])[0]
+def cross_tables(results: Results, column: str) -> Iterator[Table]:
+    """Models by front, with the forecast error at one column: the mean over seeds.
+    Models that were run with one front only are left out."""
+    found: dict[str, dict[str, list[float]]] = collections.defaultdict(
+        lambda: collections.defaultdict(list)
+    )
+    for result in results:
+        changes, model = result.get("changes", {}), result["model"]
+        front = changes.get("extrapolator", FRONTS.get(model, "bank"))
+        values = means(result["scores"], "forecast")
+        if column in values and set(changes) <= {"extrapolator"}:
+            found[model][front].append(values[column])
+    found = {k: v for k, v in found.items() if len(v) > 1}
+    known = [*EXTRAPOLATORS, "bank"]
+    fronts = [f for f in known if any(f in row for row in found.values())]
+    lines: Lines = []
+    for model in [name for name in LABELS if name in found]:
+        row = found[model]
+        cells = [f"{np.mean(row[f]):.2f}" if f in row else "-" for f in fronts]
+        lines.append((LABELS[model].split(" (")[0], cells))
+    if lines:
+        title = f"model by extrapolator: forecast points, {column}"
+        yield Table(title, fronts, lines)
 
 
-def _cells(found: list[dict[str, float]], names: list[str]) -> list[str]:
-    cells = []
-    for name in names:
-        values = [f[name] for f in found if name in f]
-        if not values:
-            cells.append("-")
-        elif len(values) == 1:
-            cells.append(f"{values[0]:.2f}")
-        else:
-            cells.append(f"{np.mean(values):.2f}±{np.std(values, ddof=1):.2f}")
-    return cells
-
-
-def published_rows(results: list[dict[str, Any]]) -> Lines:
+def published_table(results: Results) -> Table:
     """The published table, with our doubled Frobenius figure on clean free rotation
     beside it."""
     ours = collections.defaultdict(list)
@@ -204,98 +225,15 @@ def published_rows(results: list[dict[str, Any]]) -> Lines:
         clean = result["scores"].get("free, noise 0")
         if clean and not result.get("changes"):
             ours[result["model"]].append(clean["doubled_frobenius"])
+    mine = {model: f"{np.mean(values):.3f}" for model, values in ours.items()}
     lines: Lines = []
     for model, printed in PUBLISHED.items():
         cells = [f"{printed[0]:.3f}", *(f"{v:.2f}" for v in printed[1:])]
-        mine = f"{np.mean(ours[model]):.3f}" if model in ours else "-"
-        lines.append((f"{LABELS[model]}, published", [*cells, mine]))
-    for model in ours:
-        if model not in PUBLISHED:
-            mine = f"{np.mean(ours[model]):.3f}"
-            lines.append((LABELS[model], ["-"] * 4 + [mine]))
-    return lines
-
-
-RUNS = ("seed", "parameters", "best step", "validation", "step s", "compile s", "CPU s")
-
-
-def run_rows(results: list[dict[str, Any]]) -> Lines:
-    """What the runs cost."""
-    lines: Lines = []
-    for result in results:
-        (training,) = result["stages"]
-        seconds = training["seconds"]
-        lines.append(
-            (
-                label_of(result),
-                [
-                    str(result["seed"]),
-                    str(result["parameters"]),
-                    f"{training['best_step']}/{training['steps']}",
-                    f"{training['best_metric']:.3f}",
-                    f"{seconds['step']:.3f}",
-                    f"{seconds['compile']:.0f}",
-                    f"{result['cpu_seconds']:.0f}",
-                ],
-            )
-        )
-    return lines
-
-
-def by_setting(results: list[dict[str, Any]]) -> dict[tuple[str, str], list]:
-    """Results grouped by setting and preset, `quick` first, which has all rows."""
-    groups: dict[tuple[str, str], list] = collections.defaultdict(list)
-    for result in results:
-        groups[result["setting"], result["preset"]].append(result)
-    order = sorted(groups, key=lambda pair: (pair[0], pair[1] != "quick", pair[1]))
-    return {pair: groups[pair] for pair in order}
-
-
-def column_parts(names: list[str]) -> dict[str, list[str]]:
-    """Columns of one source each, so that tables stay narrow."""
-    parts: dict[str, list[str]] = collections.defaultdict(list)
-    for name in names:
-        parts[name.split(",")[0]].append(name)
-    return dict(parts)
-
-
-FIGURES = {
-    "forecast": "RGE in degrees, forecast points",
-    "all": "RGE in degrees, all points, observed ones included",
-}
-
-
-NOISY = "under noise: RGE in degrees, forecast points, mean over all columns with noise"
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    """All results as text."""
-    if not results:
-        return "no results yet; make one with `arborax run`."
-    parts = []
-    for (setting, preset), everything in by_setting(results).items():
-        group = [r for r in everything if "extrapolator" not in r.get("changes", {})]
-        group = group or everything
-        parts.append(f"setting {setting}, preset {preset}")
-        sources, lines = noisy_rows(group)
-        if sources:
-            parts.append(f"{NOISY}\n{text_table(['', *sources], lines)}")
-        for figure, title in FIGURES.items():
-            for source, names in column_parts(columns(group)).items():
-                short = [name.partition(", ")[2] for name in names]
-                text = text_table(["", *short], rows(group, figure, names))
-                parts.append(f"{source}: {title}\n{text}")
-        parts.append(
-            "as published: twice the mean over all points (M-NODE: once); last column "
-            "ours, twice the mean, clean free rotation\n"
-            + text_table(["", *PUBLISHED_COLUMNS, "ours"], published_rows(group))
-        )
-        for column in CROSS_COLUMNS:
-            fronts, lines = cross_rows(everything, column)
-            if lines:
-                text = text_table(["", *fronts], lines)
-                parts.append(
-                    f"model by extrapolator: forecast points, {column}\n{text}"
-                )
-        parts.append(text_table(["", *RUNS], run_rows(everything)))
-    return "\n\n".join(parts)
+        label = f"{LABELS[model]}, published"
+        lines.append((label, [*cells, mine.pop(model, "-")]))
+    lines += [(LABELS[model], ["-"] * 4 + [cell]) for model, cell in mine.items()]
+    title = (
+        "as published: twice the mean over all points (M-NODE: once); last column "
+        "ours, twice the mean, clean free rotation"
+    )
+    return Table(title, [*PUBLISHED_COLUMNS, "ours"], lines)

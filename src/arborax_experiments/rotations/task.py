@@ -1,124 +1,114 @@
-"""One run: data, training, scores, files."""
+"""The experiment `so-rotation`: data, training, scores."""
 
-import os
-import time
+import dataclasses
+import pathlib
+from collections.abc import Iterator
 from typing import Any
 
-import jax.random as jr
 import numpy as np
 
-from ...training import fit, FitResult, metrics
-from .._files import stage_record
-from .._record import RunRecord
-from .._schedule import learning_rate
-from ._config import Config, load_config
-from ._data import make_task, Task, test_sets
-from ._models import forecast, make_model, parameter_count
-from ._scores import predict, reference_scores, score
+from arborax.training import FitResult, metrics
+
+from ..harness import AbstractTask, by_setting, Results, Score, Stage, Table
+from .config import Config
+from .data import make_training, Training
+from .extrapolators import AbstractExtrapolator
+from .figures import error_ratios
+from .models import forecast, make_model
+from .scores import predict, reference_scores, score
+from .tables import label_of, LABELS, tables
+from .test_sets import make_test_sets
+from .windows import Observed
 
 
-def run(
-    experiment: str = "so-rotation",
-    *,
-    model: str = "bnrde",
-    preset: str = "quick",
-    setting: str = "arborax",
-    seed: int = 1,
-    resume: bool = False,
-    folder: str | os.PathLike = "runs",
-    cache: str | os.PathLike | None = None,
-    progress: bool = True,
-    changes: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Trains one model on simulated windows, scores it on simulated and recorded ones.
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Windows of a run.
 
-    **Arguments:**
+    **Fields:**
 
-    - `experiment`: `"so-rotation"`.
-    - `model`: a name of `MODELS`.
-    - `preset`, `setting`: see `load_config`.
-    - `seed`: of weights and training batches. Data are the same.
-    - `resume`: continue from the checkpoints of a run that was stopped; a finished run
-        is read.
-    - `folder`: where runs go, each to `experiment/setting-preset-model-seed` there.
+    - `training`: simulated windows.
+    - `sets`: test windows by name, simulated and recorded.
     - `cache`: where scores of the references are kept.
-    - `progress`: show a bar.
-    - `changes`: other fields of the configuration. The folders of recordings are not
-        written to the result.
-
-    **Returns:**
-
-    The content of `result.json`. Beside it are `model.abx` and the checkpoints.
     """
-    record = RunRecord(
-        experiment,
-        setting,
-        preset,
-        model,
-        seed,
-        changes or {},
-        folder,
-        private=("folder", "motions"),
-    )
-    config = load_config(
-        experiment, setting, preset, **{"model": model, **record.changes}
-    )
-    if finished := record.open(resume):
-        return finished
-    start = time.process_time()
-    sets = test_sets(config)  # early: a wrong folder should not cost a training
-    model_key, train_key = jr.split(jr.PRNGKey(seed))
-    fitted = train(
-        make_model(config, model_key),
-        make_task(config),
-        config,
-        train_key,
-        checkpoint=record.place / "checkpoints",
-        resume=resume,
-        progress=progress,
-    )
-    content = {
-        "parameters": parameter_count(fitted.model),
-        "scores": score(fitted.model, sets, config),
-        "references": reference_scores(sets, config, cache),
-        "windows": {name: len(seen.truth) for name, seen in sets.items()},
-        "stages": [stage_record(config.objective, fitted, every=10)],
-    }
-    return record.close(fitted.model, config, content, time.process_time() - start)
+
+    training: Training
+    sets: dict[str, Observed]
+    cache: pathlib.Path | None
 
 
-def train(
-    model: Any, task: Task, config: Config, key: Any, **options: Any
-) -> FitResult:
-    """Fits a model to the windows of a task."""
-    objective = OBJECTIVES[config.objective]
+class RotationTask(AbstractTask):
+    """Twelve observed orientations, nine to forecast. Models are trained on simulated
+    windows and scored on simulated and recorded ones."""
 
-    def loss(model, batch, key):
-        *arrays, truth, scale = batch
-        out = forecast(model, arrays)
-        return objective(out, truth, scale, config.observed)
+    name = "so-rotation"
+    config = Config
+    models = LABELS
+    private = ("folder", "motions")
+    introduction = """<p>Orientations: 12 observed points, 9 forecast. RGE is the angle
+between forecast and truth in degrees. References are not learned and see the same
+observations. Models are trained on simulated rotation only; recordings are forecast
+without further training.</p>"""
 
-    held, scales = task.validation, task.validation_scales
+    def data(self, config: Config, cache: pathlib.Path | None) -> Data:
+        sets = make_test_sets(config)  # first: a wrong folder should not cost time
+        return Data(make_training(config), sets, cache)
 
-    def metric(model, validation, key):
-        out = predict(model, held)
-        found = float(objective(out, held.truth, scales, config.observed))
-        return found if np.isfinite(found) else float("inf")
+    def model(self, config: Config, data: Data, key: Any) -> AbstractExtrapolator:
+        return make_model(config, key)
 
-    return fit(
-        model,
-        lambda key, step: task.batch(config, key, step),
-        loss,
-        key=key,
-        optimiser=config.optimiser,
-        learning_rate=learning_rate(
-            config.schedule, config.learning_rate, config.iterations
-        ),
-        steps=config.iterations,
-        metric=metric,
-        validate_every=max(1, config.iterations // config.validations),
-        **options,
-    )
+    def stages(self, config: Config, data: Data) -> Iterator[Stage]:
+        """One stage on simulated windows, with noise and gaps."""
+        objective, observed = OBJECTIVES[config.objective], config.observed
+        training = data.training
+        held, scales = training.validation, training.validation_scales
+
+        def loss(model, batch, key):
+            *arrays, truth, scale = batch
+            return objective(forecast(model, arrays), truth, scale, observed)
+
+        def metric(model, validation, key):
+            out = predict(model, held)
+            found = float(objective(out, held.truth, scales, observed))
+            return found if np.isfinite(found) else float("inf")
+
+        yield Stage(
+            config.objective,
+            loss,
+            lambda key, step: training.batch(config, key, step),
+            metric,
+            steps=config.iterations,
+            learning_rate=config.learning_rate,
+            loss_every=10,
+        )
+
+    def score(
+        self, fitted: FitResult, config: Config, data: Data, *, key: Any, seed: int
+    ) -> Score:
+        """Errors of the model and of the references on each test set."""
+        content = {
+            "scores": score(fitted.model, data.sets, config),
+            "references": reference_scores(data.sets, config, data.cache),
+            "windows": {name: len(seen.truth) for name, seen in data.sets.items()},
+        }
+        return Score(content)
+
+    def groups(self, results: Results) -> dict[str, Results]:
+        """By setting and preset, `quick` first, which has all rows; changes of the
+        configuration are in the labels."""
+        order = sorted(
+            results, key=lambda r: (r["setting"], r["preset"] != "quick", r["preset"])
+        )
+        return by_setting(order, changes=False)
+
+    def tables(self, results: Results) -> list[Table]:
+        return tables(self, results)
+
+    def figures(self, results: Results) -> Iterator[tuple[str, Any]]:
+        yield "forecast errors", error_ratios(results)
+
+    def label(self, result: dict[str, Any]) -> str:
+        return label_of(result)
 
 
 def relative_error(out, truth, scale, observed: int):

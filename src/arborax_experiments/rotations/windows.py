@@ -6,8 +6,6 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Bool, Float
 
-from . import _quaternions as quaternions
-
 
 Windows = Float[np.ndarray, "_ points 3 3"]
 
@@ -118,9 +116,24 @@ def observe(
     if (unit <= 0).any():
         raise ValueError(f"`step` must be positive, got {step}.")
     vectors = size[:, None, None] * rng.standard_normal((count, observed, 3))
-    shake = quaternions.to_matrix(quaternions.from_vector(vectors))
+    shake = rotation_matrices(vectors)
     gone = min(int(round(drop * observed)), observed - 2)
     ranks = np.argsort(np.argsort(rng.random((count, observed)), axis=1), axis=1)
     times = unit[:, None] * np.arange(points, dtype=dtype)
     seen = windows[:, :observed] @ shake.astype(dtype)
     return Observed(times[:, :observed], seen, ranks >= gone, times, windows)
+
+
+def rotation_matrices(
+    vectors: Float[np.ndarray, "*batch 3"],
+) -> Float[np.ndarray, "*batch 3 3"]:
+    """Rotations of rotation vectors, through unit quaternions."""
+    half = np.linalg.norm(vectors, axis=-1, keepdims=True) / 2
+    q = np.concatenate([np.sinc(half / np.pi) * vectors / 2, np.cos(half)], axis=-1)
+    x, y, z, w = np.moveaxis(q / np.linalg.norm(q, axis=-1, keepdims=True), -1, 0)
+    rows = [
+        [1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)],
+        [2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)],
+        [2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)],
+    ]
+    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

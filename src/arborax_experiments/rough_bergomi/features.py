@@ -9,13 +9,15 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...kernels import (
+from arborax.kernels import (
+    cosine,
     explicit_features,
     feature_weights,
     RandomFourierSignature,
     robust_normalisation,
 )
-from ...kernels._fourier import cosine
+
+from ..generation import squared_distance
 
 
 SMALL = 1e-6  # of a realised variance, about that of a quiet step
@@ -34,7 +36,7 @@ class PathFeatures(eqx.Module):
     * cosines of $x_t / s_t$ and $\ell_t$ together, the standardised logarithm of the
       bracket up to $t$: the law of realised variance, and of prices given it.
 
-    Brackets are those given, or else sums of squared steps of the whole path.
+    Brackets are those given, otherwise sums of squared steps of the whole path.
 
     Cost: that of [`arborax.RandomFourierSignature`][] and one cosine per path and
     cylinder.
@@ -70,7 +72,7 @@ class PathFeatures(eqx.Module):
         - `kind`: see above.
         - `features`: signature features for each level.
         - `cylinders`: number of cosines at single times; a third see the level only.
-        - `stride`: the features look at every so many-th sample.
+        - `stride`: the features look at every `stride`-th sample.
         - `seed`: fixes frequencies, phases and times.
         """
         dtype = values.dtype
@@ -160,11 +162,8 @@ class PathFeatures(eqx.Module):
         values: Float[Array, "paths times 1"],
         brackets: Float[Array, "paths steps 1 1"] | None = None,
     ) -> Float[Array, ""]:
-        """Squared distance of the law of `values` from the data, without bias.
-
-        With the bias, small batches would pay for the spread of their mean.
-        """
-        return unbiased(self(values, brackets))
+        """Squared distance of the law of `values` from the data, without bias."""
+        return squared_distance(self(values, brackets))
 
 
 class RobustSignature(eqx.Module):
@@ -198,11 +197,5 @@ class RobustSignature(eqx.Module):
 
     def distance(self, values: Float[Array, "paths times 1"]) -> Float[Array, ""]:
         """As that of `PathFeatures`."""
-        return unbiased((self._raw(values) - self.mean[None]) / self.deviation[None])
-
-
-def unbiased(features: Float[Array, "paths features"]) -> Float[Array, ""]:
-    """Squared norm of the mean of centred features, without the bias of its spread."""
-    count = features.shape[0]
-    total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
-    return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
+        features = (self._raw(values) - self.mean[None]) / self.deviation[None]
+        return squared_distance(features)

@@ -1,25 +1,12 @@
-"""Figures of a run: paths, marginals, path functionals, smiles, training."""
+"""Figures of a run: paths, marginals, path functionals, smiles."""
 
-import pathlib
 from typing import Any
 
 import numpy as np
 
-from .._layout import pyplot
-from ._config import Config
-from ._scores import FUNCTIONALS, summaries
-
-
-TRUE, OURS = "#7a7a7a", "#1b6b58"
-
-
-def read_paths(result: dict[str, Any]) -> dict[str, np.ndarray] | None:
-    """The paths a run has left, or `None` where only its scores were kept."""
-    file = pathlib.Path(result["folder"]) / "paths.npz"
-    if not file.exists():
-        return None
-    with np.load(file) as content:
-        return {name: content[name] for name in content.files}
+from ..harness import OURS, pyplot, TRUE
+from .config import Config
+from .scores import FUNCTIONALS, summaries
 
 
 def fan_chart(paths: dict[str, np.ndarray]) -> Any:
@@ -109,29 +96,4 @@ def smiles(result: dict[str, Any]) -> Any:
             )
         ax.set(title=f"t = {entry['time']:g}", xlabel="strike")
     np.atleast_1d(axes)[0].set(ylabel="implied volatility, %")
-    return figure
-
-
-def training(results: list[dict[str, Any]]) -> Any:
-    """Losses and validation metrics of all stages."""
-    plt = pyplot()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
-    for result in results:
-        done, colour = 0, None
-        for stage in result["stages"]:
-            label = f"{result['model']}, seed {result['seed']}"
-            label = label if done == 0 else None
-            loss = np.abs(np.asarray(stage["loss"]))
-            width = max(1, loss.size // 60)
-            count = loss.size // width
-            smooth = loss[: count * width].reshape(count, width).mean(axis=1)
-            middles = done + width * (np.arange(count) + 0.5)
-            colour = left.plot(middles, smooth, color=colour)[0].get_color()
-            steps = [done + record["step"] for record in stage["validation"]]
-            metric = [100 * record["metric"] for record in stage["validation"]]
-            right.plot(steps, metric, "o-", ms=3, color=colour, label=label)
-            done += loss.size
-    left.set(yscale="log", xlabel="step", title="size of the loss")
-    right.set(xlabel="step", title="validation, KS x 100")
-    right.legend(fontsize=8)
     return figure

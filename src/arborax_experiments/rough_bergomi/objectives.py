@@ -7,10 +7,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ...datasets import PathData
-from ...kernels import embed, mmd, RandomFourierSignature, SignatureKernel
-from ._config import Config
-from ._features import PathFeatures, RobustSignature
+from arborax.datasets import PathData
+from arborax.kernels import embed, mmd, RandomFourierSignature, SignatureKernel
+
+from ..generation import no_batch, shuffled_batches
+from .config import Config
+from .features import PathFeatures, RobustSignature
 
 
 PATHWISE = {"fourier-path": "path", "fourier-branched": "branched"}
@@ -83,34 +85,24 @@ def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable
     if whole:
         given = None if brackets is None else jnp.asarray(brackets)
         mean = embed(jnp.asarray(values), kernel, brackets=given, batch=1024)
-        # Bounded features are compared without bias: else small batches would pay for
-        # the spread of their mean. The tails of signatures are too heavy for that.
+        # Bounded features are compared without bias, so that small batches do not pay
+        # for the spread of their mean. The tails of signatures are too heavy for that.
         unbiased = isinstance(kernel, RandomFourierSignature)
 
         def against_all(generator, batch, key):
             return distance(generator, key, mean, None, unbiased)
 
-        return against_all, _nothing
+        return against_all, no_batch
 
     def against_batch(generator, batch, key):
         target, target_brackets = batch
         return distance(generator, key, target, target_brackets, False)
 
-    count = len(train) // config.batch
-
-    def batches(key, step):
-        """Batches of an epoch, shuffled anew in each by its number."""
-        epoch, place = divmod(step, count)
-        order = np.random.default_rng((config.data_seed, epoch)).permutation(len(train))
-        rows = order[place * config.batch : (place + 1) * config.batch]
+    def take(rows):
         return values[rows], None if brackets is None else brackets[rows]
 
+    batches = shuffled_batches(len(train), config.batch, config.data_seed, take)
     return against_batch, batches
-
-
-def _nothing(key: Any, step: int) -> np.ndarray:
-    """The batch of an objective that has seen its data beforehand."""
-    return np.zeros((1,), np.float32)
 
 
 def _pathwise(name: str, config: Config, train: PathData) -> tuple[Callable, Any]:
@@ -132,4 +124,4 @@ def _pathwise(name: str, config: Config, train: PathData) -> tuple[Callable, Any
     def objective(generator, batch, key):
         return features.distance(generator.sample(key, ts, config.batch))
 
-    return objective, _nothing
+    return objective, no_batch

@@ -7,11 +7,12 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
-from ...datasets import PathData
-from ...kernels import RandomFourierSignature, two_sample_test
-from ...training import metrics
-from ._config import Config
-from ._smiles import smile_errors
+from arborax.datasets import PathData
+from arborax.kernels import RandomFourierSignature, two_sample_test
+from arborax.training import metrics
+
+from .config import Config
+from .smiles import smile_errors
 
 
 Paths = Float[np.ndarray, "_ times 1"]
@@ -87,7 +88,7 @@ def score(
         twice as many as there are test paths.
     - `config`: horizons, window.
     - `fresh`: further paths of the true law that nothing has seen, a few test sets.
-        A single test set is a sample with its own whims; their mean is not.
+        A single test set may be an unusual sample; the mean over several is less so.
     - `seed`: of the permutation test.
 
     **Returns:**

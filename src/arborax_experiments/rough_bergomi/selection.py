@@ -5,21 +5,21 @@ from typing import Any
 
 import numpy as np
 
-from ...datasets import Splits
-from ...training import FitResult, metrics
-from ._config import Config
-from ._generator import generate
-from ._scores import known_summaries, summaries
+from arborax.datasets import Splits
+from arborax.training import FitResult, metrics
+
+from ..generation import generate
+from .config import Config
+from .scores import known_summaries, summaries
 
 
 class Validation:
     """The validation metric of a run, and what the truth scores by it.
 
-    The metric of `config.selection`: of the KS of generated paths against the
-    validation paths in every column. With `keep="last"` the metric of samples of
-    training paths is the measure: validation paths are a sample with its own whims, and
-    among scores that the true law itself has, a lower one does not mean a better
-    model, only one that leans towards these very paths.
+    The metric is the KS of generated paths against the validation paths, mean or median
+    over columns by `config.selection`. With `keep="last"` it is compared with that of
+    training paths: among scores that the true law itself has, a lower one does not mean
+    a better model, only one that is closer to these very validation paths.
     """
 
     def __init__(self, config: Config, splits: Splits):

@@ -1,4 +1,4 @@
-"""Implied volatilities of paths: what an option trader would compare."""
+"""Implied volatilities of paths, as an option trader compares them."""
 
 import math
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ._config import Config
+from .config import Config
 
 
 STRIKES = np.linspace(0.8, 1.2, 9)

@@ -1,9 +1,16 @@
 """Tables: measured scores beside published ones, floors and references."""
 
-import collections
 from typing import Any
 
-from .._layout import percent_cells, text_table
+from ..harness import (
+    AbstractTask,
+    by_model,
+    percent_cells,
+    published_cells,
+    Results,
+    run_table,
+    Table,
+)
 
 
 # Mean and standard deviation of KS x 100 at the four horizons, as printed in
@@ -33,19 +40,9 @@ LABELS = {
 }
 
 
-def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Header and rows of the tables of one setting and preset.
-
-    **Returns:**
-
-    A dictionary: `columns`; `pooled`, a list of (label, cells); `fresh` likewise for
-    the mean over fresh test sets; `batch` likewise for the published per-batch metric
-    with the published figures; `more` (seeds, p-values, smiles, times).
-    """
+def tables(task: AbstractTask, results: Results) -> list[Table]:
+    """Pooled KS, KS on fresh test sets, the published metric, and the runs."""
     first = results[0]["scores"]
-    groups = collections.defaultdict(list)
-    for result in results:
-        groups[result["model"]].append(result)
     pooled = [
         ("floor (true against true)", percent_cells([first["floor"]])),
         ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
@@ -56,53 +53,37 @@ def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
     batch = [
         (f"floor (batch {first['batch_size']})", percent_cells([first["batch_floor"]]))
     ]
-    more = []
-    for model in (name for name in LABELS if name in groups):
-        group, label = groups[model], LABELS[model]
-        seeds = f"{label}, {len(group)} seed{'s' if len(group) > 1 else ''}"
-        pooled.append((seeds, percent_cells([r["scores"]["ks"] for r in group])))
-        fresh.append((seeds, percent_cells([r["scores"]["fresh_ks"] for r in group])))
-        batch.append((seeds, percent_cells([r["scores"]["batch_ks"] for r in group])))
+    ordered = []
+    for model, label, group in by_model(results, LABELS):
+        pooled.append((label, percent_cells(r["scores"]["ks"] for r in group)))
+        fresh.append((label, percent_cells(r["scores"]["fresh_ks"] for r in group)))
+        batch.append((label, percent_cells(r["scores"]["batch_ks"] for r in group)))
         if first["columns"][: len(HORIZONS)] == HORIZONS:
-            printed = [f"{mean:.2f}±{sd:.2f}" for mean, sd in PUBLISHED[model]]
-            batch.append((f"{label}, published", printed))
-        more += [(label, _more(result)) for result in group]
-    return {
-        "columns": first["columns"],
-        "horizons": len(first["batch_ks"]),
-        "pooled": pooled,
-        "fresh": fresh,
-        "fresh_sets": first["fresh_sets"],
-        "batch": batch,
-        "more": more,
-        "test_paths": first["test_paths"],
+            printed = published_cells(PUBLISHED[model])
+            batch.append((f"{LABELS[model]}, published", printed))
+        ordered += group
+    names = first["columns"]
+    marginals = names[: len(first["batch_ks"])]
+    own = {
+        "p-value": lambda r: f"{r['scores']['p_value']:.3f}",
+        "smile error ± MC (floor), vol points": _smile_cell,
     }
+    return [
+        Table(f"pooled KS x 100 on {first['test_paths']} test paths", names, pooled),
+        Table(
+            f"the same, mean over {first['fresh_sets']} fresh test sets", names, fresh
+        ),
+        Table("per-batch KS x 100, as published", marginals, batch),
+        run_table(task, ordered, own),
+    ]
 
 
-MORE = ("seed", "parameters", "p-value", "smile error ± MC (floor), vol points")
-MORE += ("batch", "kept step", "CPU s", "step s", "compile s", "to kept s")
-
-
-def _more(result: dict[str, Any]) -> list[str]:
-    smiles = "; ".join(
+def _smile_cell(result: dict[str, Any]) -> str:
+    return "; ".join(
         f"t={s['time']:g}: {_number(s['error'])} ± {_number(s['monte_carlo'])} "
         f"({_number(s['floor'])}){_missing(s)}"
         for s in result["scores"]["smile"]["horizons"]
     )
-    stages = result["stages"]
-    seconds = stages[-1]["seconds"]
-    return [
-        str(result["seed"]),
-        str(result["parameters"]),
-        f"{result['scores']['p_value']:.3f}",
-        smiles,
-        str(result["config"]["batch"]),
-        " + ".join(f"{stage['best_step']}/{stage['steps']}" for stage in stages),
-        f"{result['cpu_seconds']:.0f}",
-        f"{seconds['step']:.2f}",
-        f"{seconds['compile']:.0f}",
-        f"{sum(s['seconds']['to_best'] for s in stages):.0f}",
-    ]
 
 
 def _missing(smile: dict[str, Any]) -> str:
@@ -113,39 +94,3 @@ def _missing(smile: dict[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
-
-
-def by_setting(results: list[dict[str, Any]]) -> dict[str, list]:
-    """Results grouped by setting, preset and changes of the configuration."""
-    groups: dict[str, list] = collections.defaultdict(list)
-    for result in results:
-        name = f"setting {result['setting']}, preset {result['preset']}"
-        changes = sorted(result.get("changes", {}).items())
-        name += "".join(f", {key} = {value}" for key, value in changes)
-        groups[name].append(result)
-    return dict(groups)
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    """All results as text."""
-    if not results:
-        return "no results yet; make one with `arborax run`."
-    parts = []
-    for name, group in by_setting(results).items():
-        content = rows(group)
-        parts.append(name)
-        parts.append(
-            f"pooled KS x 100 on {content['test_paths']} test paths\n"
-            + text_table(["", *content["columns"]], content["pooled"])
-        )
-        parts.append(
-            f"the same, mean over {content['fresh_sets']} fresh test sets\n"
-            + text_table(["", *content["columns"]], content["fresh"])
-        )
-        marginals = content["columns"][: content["horizons"]]
-        parts.append(
-            "per-batch KS x 100, as published\n"
-            + text_table(["", *marginals], content["batch"])
-        )
-        parts.append(text_table(["", *MORE], content["more"]))
-    return "\n\n".join(parts)

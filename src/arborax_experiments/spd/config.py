@@ -3,14 +3,14 @@
 import dataclasses
 from typing import Any, Literal
 
-from .._presets import PRESETS, read_preset
+from ..harness import TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class Config:
+class Config(TrainingConfig):
     """One run of the experiment `spd`, but for the seed.
 
-    **Fields:**
+    **Fields** beside those of `TrainingConfig`; `window` counts thinned points:
 
     - `data`: `"simulated"`, or real covariances: `"stocks"` (skfolio) or `"emg"`
         (geomstats), cut into windows that are whitened to start at the identity.
@@ -19,12 +19,9 @@ class Config:
         time with a gap, and the rest is the test set.
     - `test_paths`, `test_seed`: simulated test paths, drawn apart from the others and
         used for nothing but the scores at the end.
-    - `thin`: models are driven at, and give, every so many-th point of the grid.
+    - `thin`: models are driven at, and give, every `thin`-th point of the grid.
     - `horizons`, `early`: indices of the full grid at which eigenvalues are compared;
         `early` are those near the start, shown apart.
-    - `model`: a name of `MODELS`.
-    - `hidden`, `width`, `depth`, `window`: sizes of the model; `window` in thinned
-        points.
     - `noise`: Brownian channels of the baselines. B-NRDE and log-NCDE have one for each
         coordinate, as published.
     - `calculus`, `interpolation`, `basepoint`: of B-NRDE. `interpolation="joined"`:
@@ -45,14 +42,11 @@ class Config:
     - `signature_depth`, `branched_depth`: of the published objectives.
     - `target`: `"all"` compares with mean features of `target_paths` training paths,
         `"batch"` with a batch of them.
-    - `stride`: the objective looks at every so many-th thinned point.
+    - `stride`: the objective looks at every `stride`-th thinned point.
     - `features`, `scales`, `weights`: random functions for each level, their
         frequencies, and the weights of those of single times and of steps.
     - `mirrored`: train with pairs of drivers `W`, `-W`, which halves the noise of mean
         features; `batch` counts both.
-    - `optimiser`, `learning_rate`, `schedule`, `batch`, `iterations`: of training.
-    - `average`: decay of the moving average of weights that is validated and kept; zero
-        for none.
     - `selection`: the validation metric: W1 at the horizons, `"mean"` or `"median"`.
     - `finetune_objective`, `finetune_learning_rate`, `finetune_iterations`: of the
         second stage of `bnrde-bk`.
@@ -70,10 +64,6 @@ class Config:
     thin: int = 4
     horizons: tuple[int, ...] = (128, 256, 384, 512, 768, 1024)
     early: tuple[int, ...] = (16, 32, 64)
-    model: str = "bnrde"
-    hidden: int = 32
-    width: int = 32
-    depth: int = 2
     window: int = 8
     noise: int = 6
     calculus: Literal["ito", "stratonovich"] = "ito"
@@ -95,48 +85,15 @@ class Config:
     scales: tuple[float, ...] = (0.3, 1.0, 2.0)
     weights: tuple[float, ...] = (1.0, 3.0)
     mirrored: bool = True
-    optimiser: str = "adamw"
-    learning_rate: float = 4e-3
-    schedule: Literal["cosine", "constant"] = "cosine"
-    batch: int = 128
-    iterations: int = 200
-    average: float = 0.0
-    validations: int = 8
     selection: Literal["mean", "median"] = "mean"
     finetune_objective: str = "fourier-branched"
     finetune_learning_rate: float = 2e-3
     finetune_iterations: int = 30
 
 
-def load_config(
-    experiment: str = "spd",
-    setting: str = "arborax",
-    preset: str = "quick",
-    **changes: Any,
-) -> Config:
-    """The configuration of a setting and a preset.
-
-    **Arguments:**
-
-    - `experiment`: `"spd"`.
-    - `setting`: `"arborax"` (our reading) or `"paper"` (as published).
-    - `preset`: `"smoke"`, `"quick"` or `"paper"`.
-    - `changes`: fields of `Config` to set otherwise. Real data bring sizes of their
-        own, which `changes` override.
-
-    **Returns:**
-
-    A `Config`.
-    """
-    if experiment != "spd":
-        raise ValueError(f"`experiment` must be 'spd', got {experiment!r}.")
-    real = changes.get("data", "simulated") != "simulated"
-    own = REAL[preset] if real and preset in PRESETS else {}
-    return read_preset(Config, experiment, setting, preset, {**own, **changes})
-
-
-# 64 steps a path, all of them seen by the model, eight or sixteen windows. Real
-# covariances move several times as much as the simulated ones over a path.
+# Real data bring sizes of their own: 64 steps per path, all of them seen by the model,
+# eight or sixteen windows. Real covariances move several times as much as the simulated
+# ones over a path.
 _REAL = dict(
     steps=64,
     thin=1,

@@ -1,4 +1,4 @@
-"""Where paths come from: simulated, or real covariances cut into windows."""
+"""Paths of covariances: simulated, or real ones cut into windows."""
 
 import dataclasses
 import os
@@ -7,14 +7,15 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...datasets import (
+from arborax.datasets import (
     covariance_windows,
     dataset,
     emg_covariances,
     SPDDiffusion,
     stock_covariances,
 )
-from ._config import Config
+
+from .config import Config
 
 
 @dataclasses.dataclass(frozen=True)

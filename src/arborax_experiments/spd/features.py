@@ -9,8 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from ...kernels import RandomFourierSignature
-from ...kernels._fourier import cosine
+from arborax.kernels import cosine, RandomFourierSignature
 
 
 class PathFeatures(eqx.Module):
@@ -142,14 +141,3 @@ class PathFeatures(eqx.Module):
                 part = part[first : first + 1024]
             total = total + evaluate(self, paths[first : first + 1024], part)
         return total / paths.shape[0]
-
-
-def squared_distance(
-    features: Float[Array, "paths features"], target: Float[Array, " features"]
-) -> Float[Array, ""]:
-    """Squared distance of the mean from a target, without the bias of small batches,
-    which would else pay for the spread of their mean. May be negative."""
-    gaps = features - target[None]
-    count = gaps.shape[0]
-    total = jnp.sum(jnp.square(jnp.sum(gaps, axis=0)))
-    return (total - jnp.sum(jnp.square(gaps))) / (count * (count - 1))

@@ -8,9 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ...geometry._matrix import cholesky
-from ...models._mlp import lipswish, MLP
-from ...models._rows import activate, affine
+from arborax.geometry import cholesky
+from arborax.models import activate, lipswish, MLP
 
 
 def log_cholesky(x: Float[Array, "n n"]) -> Float[Array, " k"]:
@@ -46,7 +45,7 @@ class LogCholeskyField(eqx.Module):
     **Arguments:**
 
     - `channels`, `dim`: of the driver, time first, and of the frame.
-    - `width`, `depth`: of the perceptron.
+    - `width`, `depth`: of the MLP.
     - `amplitude`: the bound $a$ of the fields.
     - `reach`: $R$; zero for none.
     - `dtype`: of the weights.
@@ -78,7 +77,6 @@ class LogCholeskyField(eqx.Module):
             width,
             depth,
             activation=lipswish,
-            final_activation=jnp.tanh,
             dtype=dtype,
             key=key,
         )
@@ -96,15 +94,10 @@ class LogCholeskyField(eqx.Module):
 
     def __call__(self, y: Float[Array, "n n"]) -> Float[Array, "channels dim"]:
         z = log_cholesky(y)
-        layer = self.mlp.layers[-1]
-        assert layer.bias is not None
-        u = affine(layer.weight, layer.bias, self.mlp.trunk(z))
-        u = u.reshape(-1, self.linear.shape[0])
+        u = self.mlp(z).reshape(-1, self.linear.shape[0])
         time = (jnp.arange(u.shape[0]) == 0)[:, None]
         u = jnp.where(time, (self.linear @ z)[None], 0) + u
-        fields = self.amplitude * activate(
-            self.mlp.final_activation, u / self.amplitude
-        )
+        fields = self.amplitude * activate(jnp.tanh, u / self.amplitude)
         if not self.reach:
             return fields
         far = jnp.square(jnp.sum(jnp.square(z)) / self.reach**2)

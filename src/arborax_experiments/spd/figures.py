@@ -1,25 +1,14 @@
-"""Figures of a run: eigenvalues over time, their laws, training."""
+"""Figures of a run: eigenvalues over time, and their laws."""
 
-import pathlib
 from typing import Any
 
 import numpy as np
 
-from .._layout import pyplot
-from ._config import Config
+from ..harness import pyplot
+from .config import Config
 
 
-TRUE, OURS = "#7a7a7a", "#1b6b58"
 SHADES = ("#1b6b58", "#c07a2c", "#5b5ea6", "#a6425b", "#4a90a4")
-
-
-def read_paths(result: dict[str, Any]) -> dict[str, np.ndarray] | None:
-    """The eigenvalues a run has left, or `None` where only its scores were kept."""
-    file = pathlib.Path(result["folder"]) / "paths.npz"
-    if not file.exists():
-        return None
-    with np.load(file) as content:
-        return {name: content[name] for name in content.files}
 
 
 def fan_chart(paths: dict[str, np.ndarray]) -> Any:
@@ -59,27 +48,4 @@ def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
             ax.hist(true, bins, density=True, color=colour, alpha=0.3)
             ax.hist(ours, bins, density=True, color=colour, histtype="step")
         ax.set(title=f"t = {horizon / config.steps:g}", yticks=[])
-    return figure
-
-
-def training(results: list[dict[str, Any]]) -> Any:
-    """Losses and validation metrics of all stages."""
-    plt = pyplot()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3))
-    for result in results:
-        done = 0
-        for stage in result["stages"]:
-            label = f"{result['model']}, seed {result['seed']}" if not done else None
-            loss = np.abs(np.asarray(stage["loss"]))
-            width = max(1, loss.size // 60)
-            count = loss.size // width
-            smooth = loss[: count * width].reshape(count, width).mean(axis=1)
-            line = left.plot(done + width * (np.arange(count) + 0.5), smooth)[0]
-            steps = [done + record["step"] for record in stage["validation"]]
-            metric = [100 * record["metric"] for record in stage["validation"]]
-            right.plot(steps, metric, "o-", ms=3, color=line.get_color(), label=label)
-            done += loss.size
-    left.set(yscale="log", xlabel="step", title="size of the loss")
-    right.set(yscale="log", xlabel="step", title="validation, W1 x 100")
-    right.legend(fontsize=7)
     return figure

@@ -1,22 +1,25 @@
 """Generators: a model driven by noise that gives lower triangles."""
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ... import models
-from ...algebra import Ito, MuntheKaasWright
-from ...geometry import SPD, spd_from_vech
-from ...paths import SampledPath
-from ._config import Config
-from ._coordinates import identity_triangle, size_of, triangles
-from ._field import LogCholeskyField
+from arborax import models
+from arborax.algebra import Ito, MuntheKaasWright
+from arborax.geometry import SPD, spd_from_vech
+from arborax.paths import SampledPath
+
+from ..baselines import baseline
+from .config import Config
+from .coordinates import identity_triangle, size_of, triangles
+from .field import LogCholeskyField
+
+
+ALGEBRAS = {"bnrde": MuntheKaasWright, "bnrde-ito": Ito, "bnrde-bk": MuntheKaasWright}
 
 
 class Generator(eqx.Module):
@@ -59,6 +62,13 @@ class Generator(eqx.Module):
         )
         return eqx.tree_at(lambda m: m.initial, self.model, still)
 
+    @property
+    def trained(self) -> Any:
+        """The model without an initial state that is fixed."""
+        if not self.identity or not isinstance(self.model, models.BNRDE):
+            return self.model
+        return eqx.tree_at(lambda m: m.initial, self.model, None)
+
     def _matrix(self, out: Array) -> Array:
         if isinstance(self.model, models.BNRDE):
             return triangles(out)
@@ -93,90 +103,6 @@ def _knots(model: Any, driver: SampledPath, xs: Array) -> Array:
     return jax.vmap(lambda h: model.finish(model.readout(h)))(states)
 
 
-def _joined(config: Config, cone: bool) -> Any:
-    if config.interpolation != "joined":
-        return config.interpolation
-    return "geodesic" if cone else "linear"
-
-
-def _bnrde(algebra: Callable) -> Callable:
-    def make(config: Config, channels: int, **common: Any) -> models.BNRDE:
-        common.pop("hidden")
-        trees = algebra is MuntheKaasWright
-        model = models.BNRDE(
-            algebra(1 + channels, 2),
-            geometry=SPD(size_of(channels)),
-            depth=config.depth,
-            window=config.window,
-            calculus=config.calculus if trees else None,
-            interpolation=_joined(config, True),
-            basepoint=config.basepoint,
-            **common,
-        )
-        if config.field == "entries":
-            return model
-        field = LogCholeskyField(
-            1 + channels,
-            channels,
-            config.width,
-            config.depth,
-            amplitude=config.amplitude,
-            reach=config.reach,
-            dtype=common["dtype"],
-            key=common["key"],
-        )
-        return eqx.tree_at(lambda m: m.vector_field, model, field)
-
-    return make
-
-
-def _windowed(kind: Callable, full: bool) -> Callable:
-    def make(config: Config, channels: int, **common: Any):
-        noise = channels if full else min(config.noise, channels)
-        return kind(
-            1 + noise,
-            channels,
-            depth=config.depth,
-            window=config.window,
-            interpolation=_joined(config, False),
-            **common,
-        )
-
-    return make
-
-
-def _plain(kind: Callable, *names: str) -> Callable:
-    def make(config: Config, channels: int, **common: Any):
-        options = {name: getattr(config, name) for name in names}
-        noise = min(config.noise, channels)
-        return kind(1 + noise, channels, **options, **common)
-
-    return make
-
-
-def _xlstm(kind: Callable) -> Callable:
-    def make(config: Config, channels: int, **common: Any):
-        noise = min(config.noise, channels)
-        options = {name: common[name] for name in ("key", "dtype")}
-        return kind(1 + noise, channels, **options)
-
-    return make
-
-
-MODELS: dict[str, Callable[..., Any]] = {
-    "bnrde": _bnrde(MuntheKaasWright),
-    "bnrde-ito": _bnrde(Ito),
-    "bnrde-bk": _bnrde(MuntheKaasWright),
-    "log-ncde": _windowed(models.LogNCDE, True),
-    "nrde": _windowed(models.NRDE, False),
-    "ncde": _plain(models.NCDE, "depth"),
-    "ncde++": _plain(models.NCDEpp, "depth"),
-    "gru": _plain(models.GRU),
-    "xlstm": _xlstm(models.XLSTM),
-    "stacked-xlstm": _xlstm(models.StackedXLSTM),
-}
-
-
 def make_generator(
     config: Config, data: Float[np.ndarray, "paths times k"], key: PRNGKeyArray
 ) -> Generator:
@@ -188,43 +114,55 @@ def make_generator(
     - `data`: training paths as lower triangles, for their size and dtype.
     - `key`: a JAX random key.
     """
-    if config.model not in MODELS:
-        raise ValueError(
-            f"`model` must be one of {list(MODELS)}, got {config.model!r}."
+    channels, dtype, name = data.shape[-1], data.dtype, config.model
+    joined = config.interpolation == "joined"
+    if name in ALGEBRAS:
+        model = _on_the_cone(config, channels, dtype, key)
+    else:
+        # As published, log-NCDE has one channel of noise for each coordinate.
+        noise = channels if name == "log-ncde" else min(config.noise, channels)
+        model = baseline(
+            name,
+            1 + noise,
+            channels,
+            config,
+            interpolation="linear" if joined else config.interpolation,
+            dtype=dtype,
+            key=key,
         )
-    common = dict(hidden=config.hidden, width=config.width)
-    model = MODELS[config.model](
-        config, data.shape[-1], **common, dtype=data.dtype, key=key
-    )
     return Generator(model, config.start == "identity", config.head)
 
 
-def generate(
-    generator: Generator,
-    key: PRNGKeyArray,
-    ts: Float[np.ndarray, " times"],
-    paths: int,
-    stride: int = 1,
-    block: int = 512,
-) -> Float[np.ndarray, "paths some k"]:
-    """Many paths, in blocks of one compiled size, as a NumPy array."""
-    block = min(block, paths)
-    parts = []
-    for k in range(-(-paths // block)):
-        part = _block(generator, jr.fold_in(key, k), jnp.asarray(ts), block, stride)
-        parts.append(np.asarray(part))
-    return np.concatenate(parts)[:paths]
-
-
-@eqx.filter_jit
-def _block(generator: Generator, key, ts: Array, paths: int, stride: int) -> Array:
-    return generator.sample(key, ts, paths, stride)
-
-
-def parameter_count(generator: Generator) -> int:
-    """Numbers that are trained; a fixed initial state has none."""
-    model = generator.model
-    if generator.identity and isinstance(model, models.BNRDE):
-        model = eqx.tree_at(lambda m: m.initial, model, None)
-    leaves = jax.tree.leaves(eqx.filter(model, lambda x: hasattr(x, "shape")))
-    return sum(leaf.size for leaf in leaves)
+def _on_the_cone(
+    config: Config, channels: int, dtype: Any, key: PRNGKeyArray
+) -> models.BNRDE:
+    algebra = ALGEBRAS[config.model]
+    joined = config.interpolation == "joined"
+    options: Any = dict(
+        interpolation="geodesic" if joined else config.interpolation,
+        calculus=config.calculus if algebra is MuntheKaasWright else None,
+    )
+    model = models.BNRDE(
+        algebra(1 + channels, 2),
+        geometry=SPD(size_of(channels)),
+        width=config.width,
+        depth=config.depth,
+        window=config.window,
+        basepoint=config.basepoint,
+        dtype=dtype,
+        key=key,
+        **options,
+    )
+    if config.field == "entries":
+        return model
+    field = LogCholeskyField(
+        1 + channels,
+        channels,
+        config.width,
+        config.depth,
+        amplitude=config.amplitude,
+        reach=config.reach,
+        dtype=dtype,
+        key=key,
+    )
+    return eqx.tree_at(lambda m: m.vector_field, model, field)

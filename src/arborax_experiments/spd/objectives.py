@@ -7,11 +7,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ...kernels import embed, mmd, SignatureKernel
-from ._config import Config
-from ._coordinates import log_coordinates
-from ._data import Parts
-from ._features import PathFeatures, squared_distance
+from arborax.kernels import embed, mmd, SignatureKernel
+
+from ..generation import no_batch, shuffled_batches, squared_distance
+from .config import Config
+from .coordinates import log_coordinates
+from .data import Parts
+from .features import PathFeatures
 
 
 OBJECTIVES = ("fourier", "fourier-branched", "signature", "branched")
@@ -82,7 +84,7 @@ def make_objective(
     values = train[:count, ::stride]
     brackets = target_brackets(parts, count, config, stride) if bracketed else None
 
-    known = isinstance(brackets, np.ndarray)  # else none, or realised
+    known = isinstance(brackets, np.ndarray)  # otherwise none, or realised
 
     def given(rows: slice) -> Any:
         return jnp.asarray(brackets[rows]) if known else brackets
@@ -100,7 +102,7 @@ def make_objective(
             if config.mirrored:  # pairs are independent of each other
                 features = jnp.mean(features.reshape(2, -1, features.shape[1]), axis=0)
             target = target if target.ndim == 1 else kernel.mean(target, part)
-            return squared_distance(features, target)
+            return squared_distance(features - target[None])
         return mmd(
             paths,
             target,
@@ -116,26 +118,19 @@ def make_objective(
             summary = kernel.mean(paths, part)
         else:
             summary = embed(paths, kernel, brackets=part, batch=1024)
-        nothing = np.zeros((1,), np.float32)
 
         def against_all(generator, batch, key):
             return distance(generator, key, summary, None)
 
-        return against_all, lambda key, step: nothing
+        return against_all, no_batch
 
     def against_batch(generator, batch, key):
         target, part = batch
         part = part if known else brackets
         return distance(generator, key, in_coordinates(target, config), part)
 
-    batches = max(1, len(train) // config.batch)
-    size = min(config.batch, len(train))
-
-    def data(key, step):
-        """Batches of an epoch, shuffled anew in each by its number."""
-        epoch, place = divmod(step, batches)
-        order = np.random.default_rng((config.data_seed, epoch)).permutation(len(train))
-        rows = order[place * size : (place + 1) * size]
+    def take(rows):
         return values[rows], brackets[rows] if known else None
 
-    return against_batch, data
+    batches = shuffled_batches(len(train), config.batch, config.data_seed, take)
+    return against_batch, batches

@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from ...training import metrics
-from ._config import Config
-from ._coordinates import matrices
+from arborax.training import metrics
+
+from .config import Config
+from .coordinates import matrices
 
 
 BATCH = 16  # of the published metric
@@ -38,7 +39,7 @@ def spectra(paths: Paths) -> Float[np.ndarray, "_ times n"]:
 
 def wasserstein(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """W1 of sorted eigenvalues `(samples, times, n)`, clipped at 1e-12, mean over them:
-    one number a time."""
+    one number per time."""
     x, y = (np.maximum(v, 1e-12) for v in (x, y))
     return np.asarray(metrics.wasserstein1(x, y)).mean(axis=-1)
 

@@ -1,11 +1,17 @@
 """Tables: measured scores beside published ones, floors and references."""
 
-import collections
-from typing import Any
-
 import numpy as np
 
-from .._layout import Lines, percent_cells, text_table
+from ..harness import (
+    AbstractTask,
+    by_model,
+    Lines,
+    percent_cells,
+    published_cells,
+    Results,
+    run_table,
+    Table,
+)
 
 
 # Mean and standard deviation of W1 x 100 at 128, 256, 384 and 512 of 1,025 points, as
@@ -33,74 +39,65 @@ LABELS = {
     "xlstm": "xLSTM",
     "stacked-xlstm": "stacked xLSTM",
 }
-CONE = ("points off the cone, %", "paths off, %", "least eigenvalue")
-CONE += ("variation, KS x 100 (floor)",)
-MORE = ("seed", "parameters", "batch", "iterations", "best step", "step s", "CPU s")
+CONE = ["points off the cone, %", "paths off, %", "least eigenvalue"]
+CONE += ["variation, KS x 100 (floor)"]
 
 
-def rows(results: list[dict[str, Any]]) -> dict[str, Any]:
-    """Header and rows of the tables of one group of results.
-
-    **Returns:**
-
-    A dictionary: `columns`; `pooled`, a list of (label, cells); `batch` likewise for
-    the published metric with the published figures; `cone`; `more`, one line a run.
-    """
+def tables(task: AbstractTask, results: Results) -> list[Table]:
+    """Pooled W1, the published metric, the cone, and the runs."""
     first = results[0]["scores"]
-    groups = collections.defaultdict(list)
-    for result in results:
-        groups[result["model"]].append(result)
-    pooled: Lines = [
-        ("floor (true against true)", percent_cells([first["floor"]])),
-        ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
-        *_here(results),
-        ("reference: constant identity", percent_cells([first["identity"]])),
-        ("reference: mean path", percent_cells([first["mean_path"]])),
-    ]
-    if "past" in first:
-        pooled.append(("reference: training windows", percent_cells([first["past"]])))
+    names = first["columns"]
+    pooled = _references(results)
     batch: Lines = [
         (f"floor (batch {first['batch_size']})", percent_cells([first["batch_floor"]]))
     ]
     cone: Lines = []
-    more: Lines = []
+    means, ordered = {}, []
     simulated = results[0]["config"]["data"] == "simulated"
-    for model in (name for name in LABELS if name in groups):
-        group, label = groups[model], LABELS[model]
-        seeds = f"{label}, {len(group)} seed{'s' if len(group) > 1 else ''}"
-        pooled.append((seeds, percent_cells([r["scores"]["w1"] for r in group])))
-        batch.append((seeds, percent_cells([r["scores"]["batch_w1"] for r in group])))
+    for model, label, group in by_model(results, LABELS):
+        found = [r["scores"]["w1"] for r in group]
+        means[model] = np.mean(found, axis=0)
+        pooled.append((label, percent_cells(found)))
+        batch.append((label, percent_cells(r["scores"]["batch_w1"] for r in group)))
         if simulated and model in PUBLISHED:
-            batch.append((f"{label}, published", _published(model, first["columns"])))
-        cone.append((seeds, _cone(group)))
-        more += [(label, _more(result)) for result in group]
-    pooled += _ratios(groups, first["floor"])
-    return {
-        "columns": first["columns"],
-        "pooled": pooled,
-        "batch": batch,
-        "cone": cone,
-        "more": more,
-        "test_paths": first["test_paths"],
+            printed = dict(zip(HORIZONS, published_cells(PUBLISHED[model])))
+            cells = [printed.get(name, "") for name in names]
+            batch.append((f"{LABELS[model]}, published", cells))
+        cone.append((label, _cone(group)))
+        ordered += group
+    pooled += _ratios(means, first["floor"])
+    count = first["test_paths"]
+    return [
+        Table(
+            f"pooled W1 x 100 of sorted eigenvalues, {count} test paths", names, pooled
+        ),
+        Table("per-batch W1 x 100, as published", names, batch),
+        Table("the cone, worst over seeds, and realised variation", CONE, cone),
+        run_table(task, ordered),
+    ]
+
+
+def _references(results: Results) -> Lines:
+    """Floors and references, which are the same for all results of a group."""
+    first = results[0]["scores"]
+    # Older results do not have the floor on these test paths, real data have none.
+    here = [r["scores"]["floor_here"] for r in results if "floor_here" in r["scores"]]
+    found = {
+        "floor (true against true)": first["floor"],
+        "floor, 95 % quantile": first["floor_upper"],
+        "floor on these test paths": here[0] if here else None,
+        "reference: constant identity": first["identity"],
+        "reference: mean path": first["mean_path"],
+        "reference: training windows": first.get("past"),
     }
+    return [(k, percent_cells([v])) for k, v in found.items() if v is not None]
 
 
-def _here(results: list[dict[str, Any]]) -> Lines:
-    """The floor against the test paths of these runs, which are the same for all; older
-    results do not have it."""
-    found = [r["scores"]["floor_here"] for r in results if "floor_here" in r["scores"]]
-    return [("floor on these test paths", percent_cells(found[:1]))] if found else []
-
-
-def _ratios(groups: dict[str, list], floor: list[float]) -> Lines:
+def _ratios(means: dict[str, np.ndarray], floor: list[float]) -> Lines:
     """Mean scores of B-NRDE over the floor, and over the lowest mean at each time of
     the models that are not B-NRDE."""
-    if "bnrde" not in groups:
+    if "bnrde" not in means:
         return []
-    means = {
-        model: np.mean([r["scores"]["w1"] for r in group], axis=0)
-        for model, group in groups.items()
-    }
     ours, label = means["bnrde"], LABELS["bnrde"]
     lines = [(f"{label} / floor", [f"{v:.2f}" for v in ours / np.asarray(floor)])]
     others = [v for model, v in means.items() if not model.startswith("bnrde")]
@@ -110,13 +107,7 @@ def _ratios(groups: dict[str, list], floor: list[float]) -> Lines:
     return lines
 
 
-def _published(model: str, columns: list[str]) -> list[str]:
-    printed = dict(zip(HORIZONS, PUBLISHED[model]))
-    cells = [printed.get(column) for column in columns]
-    return ["" if c is None else f"{c[0]:.2f}±{c[1]:.2f}" for c in cells]
-
-
-def _cone(group: list[dict[str, Any]]) -> list[str]:
+def _cone(group: Results) -> list[str]:
     cones = [result["scores"]["cone"] for result in group]
     points, paths = (
         100 * max(c[name] for c in cones) for name in ("points_off", "paths_off")
@@ -129,47 +120,3 @@ def _cone(group: list[dict[str, Any]]) -> list[str]:
         f"{min(c['least_eigenvalue'] for c in cones):.2g}",
         f"{moved:.1f} ({floor:.1f})",
     ]
-
-
-def _more(result: dict[str, Any]) -> list[str]:
-    config, last = result["config"], result["stages"][-1]
-    return [
-        str(result["seed"]),
-        str(result["parameters"]),
-        str(config["batch"]),
-        "+".join(str(stage["steps"]) for stage in result["stages"]),
-        f"{last['best_step']}/{last['steps']}",
-        f"{result['stages'][0]['seconds']['step']:.2f}",
-        f"{result['cpu_seconds']:.0f}",
-    ]
-
-
-def by_setting(results: list[dict[str, Any]]) -> dict[str, list]:
-    """Results that may be compared, under a title: setting, preset, changes."""
-    groups: dict[str, list] = collections.defaultdict(list)
-    for result in results:
-        title = f"setting {result['setting']}, preset {result['preset']}"
-        for name, value in sorted(result.get("changes", {}).items()):
-            title += f", {name}={value}"
-        groups[title].append(result)
-    return dict(groups)
-
-
-def table(results: list[dict[str, Any]]) -> str:
-    """All results as text."""
-    if not results:
-        return "no results yet; make one with `arborax run`."
-    parts = []
-    for title, group in by_setting(results).items():
-        content = rows(group)
-        names = content["columns"]
-        parts += [
-            title,
-            f"pooled W1 x 100 of sorted eigenvalues, {content['test_paths']} test paths"
-            "\n" + text_table(["", *names], content["pooled"]),
-            "per-batch W1 x 100, as published\n"
-            + text_table(["", *names], content["batch"]),
-            "worst over seeds\n" + text_table(["", *CONE], content["cone"]),
-            text_table(["", *MORE], content["more"]),
-        ]
-    return "\n\n".join(parts)

@@ -1,110 +1,115 @@
-"""One run: data, training, fine-tuning, scores, files."""
+"""The experiment `spd`: data, stages of training, scores."""
 
-import os
-import time
+import pathlib
+from collections.abc import Iterator
 from typing import Any
 
-import jax.random as jr
 import numpy as np
 
-from .._record import RunRecord
-from .._stages import train_in_stages
-from ._config import Config, load_config
-from ._data import load, Parts
-from ._generator import generate, make_generator, parameter_count
-from ._objectives import make_objective
-from ._scores import places, score, spectra, wasserstein
+from arborax.training import FitResult
+
+from ..generation import generate, generator_stages
+from ..harness import (
+    AbstractTask,
+    read_paths,
+    Results,
+    Score,
+    Stage,
+    stored_config,
+    Table,
+)
+from . import figures
+from .config import Config, REAL
+from .data import load, Parts
+from .generator import Generator, make_generator
+from .objectives import make_objective
+from .scores import places, score, spectra, wasserstein
+from .tables import LABELS, tables
 
 
-def run(
-    experiment: str = "spd",
-    *,
-    model: str = "bnrde",
-    preset: str = "quick",
-    setting: str = "arborax",
-    seed: int = 1,
-    resume: bool = False,
-    folder: str | os.PathLike = "runs",
-    cache: str | os.PathLike | None = None,
-    progress: bool = True,
-    changes: dict[str, Any] | None = None,
-) -> dict[str, Any]:
-    """Trains one model, scores it on the test set and writes what came out.
-
-    **Arguments:**
-
-    - `experiment`: `"spd"`.
-    - `model`: a name of `MODELS`; `"bnrde-bk"` is fine-tuned with brackets, from a
-        finished run of `"bnrde"` with the same configuration and seed if there is one
-        in `folder`.
-    - `preset`, `setting`: see `load_config`.
-    - `seed`: of weights, training noise and generated test paths. Data are the same.
-    - `resume`: continue from the checkpoints of a run that was stopped; a finished run
-        is read.
-    - `folder`: where runs go, each to `experiment/setting-preset-model-seed` there.
-    - `cache`: folder of the data cache.
-    - `progress`: show a bar.
-    - `changes`: other fields of the configuration, for instance `data="stocks"`.
-
-    **Returns:**
-
-    The content of `result.json`. Beside it are `model.abx`, `paths.npz` (generated and
-    true eigenvalues of test paths, thinned) and the checkpoints.
-    """
-    record = RunRecord(experiment, setting, preset, model, seed, changes or {}, folder)
-    config = load_config(
-        experiment, setting, preset, **{"model": model, **record.changes}
-    )
-    if finished := record.open(resume):
-        return finished
-    start = time.process_time()
-    parts = load(config, cache)
-    model_key, train_key, tune_key, test_key = jr.split(jr.PRNGKey(seed), 4)
-    fitted, stages, spent = train_in_stages(
-        make_generator(config, parts.train, model_key),
-        config,
-        record,
-        lambda name: _stage(name, config, parts),
-        (train_key, tune_key),
-        resume=resume,
-        progress=progress,
-    )
-    # As many generated paths as of the law, or enough to see the model and not its
-    # noise where there are few test windows.
-    count = len(parts.test) if parts.law is not None else max(2048, len(parts.test))
-    generated = generate(fitted.model, test_key, parts.ts, count)
-    content = {
-        "parameters": parameter_count(fitted.model),
-        "scores": score(generated, parts.test, parts.known, config),
-        "stages": stages,
-    }
-    stride = max(1, config.window // 2)
-    np.savez_compressed(
-        record.place / "paths.npz",
-        ts=parts.ts[::stride],
-        generated=spectra(generated[:2048, ::stride]).astype(np.float32),
-        true=spectra(parts.test[:2048, ::stride]).astype(np.float32),
-    )
-    return record.close(
-        fitted.model, config, content, spent + time.process_time() - start
-    )
+BLOCK = 512  # paths generated at a time
 
 
-def _stage(name: str, config: Config, parts: Parts) -> tuple[Any, Any, Any]:
-    """Objective, data and validation metric of one stage."""
-    objective, data = make_objective(name, config, parts)
-    index = np.asarray(places(config)[len(config.early) :])
-    held_out = spectra(parts.validation[:, index])
-    count = len(held_out) if parts.law is not None else max(1024, len(held_out))
-    coarse = config.stride if not (index % config.stride).any() else 1
+class SPDTask(AbstractTask):
+    """Paths of covariance matrices, simulated or real, from time and Brownian
+    motion."""
 
-    def metric(model, validation, key):
-        paths = generate(model, key, parts.ts, count, coarse)
-        if not np.isfinite(paths).all():
-            return float("inf")
-        values = wasserstein(spectra(paths[:, index // coarse]), held_out)
-        return float(
-            np.mean(values) if config.selection == "mean" else np.median(values)
+    name = "spd"
+    config = Config
+    models = LABELS
+    introduction = """<p>Generated against true paths of covariance matrices. W1 is the
+one-dimensional Wasserstein distance of each sorted eigenvalue, mean over eigenvalues,
+times 100. The floor is what a perfect model would score: two samples of the true law.
+The references never leave the identity, and follow the mean eigenvalues without noise.
+A point is off the cone if an eigenvalue is not positive.</p>"""
+
+    def configure(self, setting: str, preset: str, **changes: Any) -> Config:
+        """Real data bring sizes of their own, which `changes` override."""
+        real = changes.get("data", "simulated") != "simulated"
+        own = REAL.get(preset, {}) if real else {}
+        return super().configure(setting, preset, **{**own, **changes})
+
+    def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
+        return load(config, cache)
+
+    def model(self, config: Config, data: Parts, key: Any) -> Generator:
+        return make_generator(config, data.train, key)
+
+    def trained(self, model: Generator) -> Any:
+        return model.trained
+
+    def stages(self, config: Config, data: Parts) -> Iterator[Stage]:
+        return generator_stages(
+            config,
+            lambda name: make_objective(name, config, data),
+            metric=Validation(config, data),
         )
 
-    return objective, data, metric
+    def score(
+        self, fitted: FitResult, config: Config, data: Parts, *, key: Any, seed: int
+    ) -> Score:
+        """W1 of eigenvalues, floors, the cone; eigenvalues of a few paths."""
+        # As many generated paths as of the law, or enough to see the model and not its
+        # noise where there are few test windows.
+        count = len(data.test) if data.law is not None else max(2048, len(data.test))
+        generated = generate(fitted.model, key, data.ts, count, block=BLOCK)
+        stride = max(1, config.window // 2)
+        paths = {
+            "ts": data.ts[::stride],
+            "generated": spectra(generated[:2048, ::stride]).astype(np.float32),
+            "true": spectra(data.test[:2048, ::stride]).astype(np.float32),
+        }
+        scores = score(generated, data.test, data.known, config)
+        return Score({"scores": scores}, paths)
+
+    def tables(self, results: Results) -> list[Table]:
+        return tables(self, results)
+
+    def run_figures(self, result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        paths = read_paths(result)
+        if paths is not None:
+            config = stored_config(Config, result)
+            yield "eigenvalues over time", figures.fan_chart(paths)
+            yield "laws of eigenvalues", figures.marginals(paths, config)
+
+
+class Validation:
+    """The validation metric: W1 of eigenvalues at the horizons against the validation
+    paths, the mean or the median over horizons."""
+
+    def __init__(self, config: Config, parts: Parts):
+        index = np.asarray(places(config)[len(config.early) :])
+        self.held_out = spectra(parts.validation[:, index])
+        self.ts, size = parts.ts, len(self.held_out)
+        self.count = size if parts.law is not None else max(1024, size)
+        self.stride = config.stride if not (index % config.stride).any() else 1
+        self.index = index // self.stride
+        self.mean = np.mean if config.selection == "mean" else np.median
+
+    def __call__(self, model: Any, validation: Any, key: Any) -> float:
+        """The metric of [`arborax.fit`][]."""
+        paths = generate(model, key, self.ts, self.count, self.stride, block=BLOCK)
+        if not np.isfinite(paths).all():
+            return float("inf")
+        found = wasserstein(spectra(paths[:, self.index]), self.held_out)
+        return float(self.mean(found))
