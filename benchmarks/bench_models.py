@@ -24,13 +24,13 @@ from pathlib import Path
 
 import jax
 import jax.random as jr
-
-from arborax import fit
-from arborax.datasets import dataset, RoughBergomi
 from arborax.experiments import collect
 from arborax.experiments._schedule import learning_rate
 from arborax.experiments.rough_bergomi import _generator, _objectives, _selection
 from arborax.experiments.rough_bergomi._config import load_config
+
+from arborax import fit
+from arborax.datasets import dataset, RoughBergomi
 
 
 ROOT = Path(__file__).parents[1]

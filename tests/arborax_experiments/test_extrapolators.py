@@ -8,12 +8,14 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.datasets import FreeRotation, observe, rotation_windows
-from arborax.models._rotation_bank import Developed
+import arborax_experiments.rotations as M
+from arborax.datasets import FreeRotation
+from arborax.models import GRU
 from arborax.training.metrics import rotation_error
+from arborax_experiments.rotations import observe, rotation_windows
+from arborax_experiments.rotations.candidates import Developed
 
 
-M = abx.models
 KEY = jr.PRNGKey(0)
 TIMES = jnp.arange(21.0)
 
@@ -30,7 +32,7 @@ def _extrapolators():
         "bnrde": M.RotationBNRDE([M.SavitzkyGolay(1)], width=6, depth=1, key=KEY),
         "mixture": M.RotationMixture(width=6, depth=1, key=KEY),
         "forecaster": M.RotationForecaster(
-            M.Linear(), M.GRU(4, abx.SO(3), hidden=4, width=4, key=KEY)
+            M.Linear(), GRU(4, abx.SO(3), hidden=4, width=4, key=KEY)
         ),
         "sg-ncde": M.SavitzkyGolayNCDE(hidden=4, width=4, depth=1, key=KEY),
     }
@@ -141,7 +143,7 @@ def test_the_unit_of_time_matters_with_seconds_only(name):
         "mlp": lambda **o: M.MLPExtrapolator(key=KEY, **o),
         "bnrde": lambda **o: M.RotationBNRDE(width=6, depth=1, key=KEY, **o),
         "forecaster": lambda **o: M.RotationForecaster(
-            M.Linear(), M.GRU(4, abx.SO(3), hidden=4, width=4, key=KEY), **o
+            M.Linear(), GRU(4, abx.SO(3), hidden=4, width=4, key=KEY), **o
         ),
         "sg-ncde": lambda **o: M.SavitzkyGolayNCDE(
             hidden=4, width=4, depth=1, key=KEY, **o
@@ -309,4 +311,4 @@ def test_bad_input():
     with pytest.raises(ValueError, match="drivers"):
         M.RotationBNRDE([], key=KEY)
     with pytest.raises(ValueError, match="channels"):
-        M.RotationForecaster(M.Hold(), M.GRU(4, abx.SO(3), key=KEY), driver="matrix")
+        M.RotationForecaster(M.Hold(), GRU(4, abx.SO(3), key=KEY), driver="matrix")

@@ -6,9 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arborax.experiments import collect
-from arborax.experiments.recovery import load_config, run, table
-from arborax.experiments.recovery._data import loss_of, Task
+from arborax_experiments import collect, find_task, run, table
+from arborax_experiments.recovery import loss_of, Series
 
 
 SECONDS = 5400  # 15 % of it hold one window of 13 minutes
@@ -33,10 +32,11 @@ def write_subject(folder, rng):
 
 def test_one_command_from_pickles_to_scores(tmp_path, rng):
     write_subject(tmp_path, rng)
-    config = load_config("ppg-dalia", preset="smoke")
-    assert config == load_config("recovery", "paper", "smoke")
+    task = find_task("ppg-dalia")
+    config = task.configure("arborax", "smoke")
+    assert config == find_task("recovery").configure("paper", "smoke")
     result = run(
-        "ppg-dalia",
+        task,
         preset="smoke",
         folder=tmp_path / "runs",
         progress=False,
@@ -47,14 +47,14 @@ def test_one_command_from_pickles_to_scores(tmp_path, rng):
     assert len(result["loss"]) == 2 and np.isfinite(result["scores"]["loss"])
     assert "accuracy" not in result["scores"]
     found = collect("ppg-dalia", [tmp_path / "runs"])
-    assert len(found) == 1 and "PPG-DaLiA" in table(found)
+    assert len(found) == 1 and "PPG-DaLiA" in table(task, found)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_outputs_are_compared_at_the_times_of_the_rates(rng, dtype):
     outputs, rates = rng.standard_normal((3, 41, 1)), rng.standard_normal((3, 7))
     outputs, rates = outputs.astype(dtype), rates.astype(dtype)
-    task = Task((outputs, rates), (outputs, rates), 1, False)
+    task = Series((outputs, rates), (outputs, rates), 1, False)
     found = loss_of(task, jnp.asarray(outputs), jnp.asarray(rates))
     places = np.linspace(0, 40, 7)
     shown = np.stack([np.interp(places, np.arange(41), row[:, 0]) for row in outputs])

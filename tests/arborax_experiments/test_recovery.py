@@ -5,8 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from arborax.experiments import collect
-from arborax.experiments.recovery import load_config, report, run, table
+from arborax_experiments import collect, find_task, report, run, table
+
+
+TASK = find_task("recovery")
 
 
 def write_series(folder, name, channels, classes):
@@ -33,7 +35,8 @@ def results(tmp_path_factory):
     options = dict(preset="smoke", folder=folder / "runs", progress=False)
     changes = {"folder": str(folder)}
     runs = [
-        run(model=name, changes=changes, **options) for name in ("bnrde", "log-ncde")
+        run(TASK, model=name, changes=changes, **options)
+        for name in ("bnrde", "log-ncde")
     ]
     return folder, runs
 
@@ -55,16 +58,16 @@ def test_files_table_and_report(results):
     assert str(folder) not in text and json.loads(text)["identity"] < 1e-6
     found = collect("recovery", [folder / "runs"])
     assert len(found) == 2
-    text = table(found)
+    text = table(TASK, found)
     assert "largest relative difference" in text and "0.134" in text
-    assert table([]).startswith("no results")
-    page = report(found, folder / "report.html", "recovery").read_text()
+    assert table(TASK, []).startswith("no results")
+    page = report(TASK, found, folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 1
 
 
 def test_configurations(tmp_path):
-    assert load_config(preset="paper", setting="paper").data == "PPG-DaLiA"
+    assert TASK.configure("paper", "paper").data == "PPG-DaLiA"
     with pytest.raises(FileNotFoundError, match="folder=.*curl -LO"):
-        run(setting="paper", preset="smoke", progress=False, folder=tmp_path)
-    with pytest.raises(ValueError, match="experiment"):
-        load_config("other")
+        run(TASK, setting="paper", preset="smoke", progress=False, folder=tmp_path)
+    with pytest.raises(ValueError, match="setting.*arborax.*paper"):
+        TASK.configure("other", "smoke")

@@ -18,24 +18,23 @@ import numpy as np
 import pytest
 from jax.experimental.compilation_cache import compilation_cache
 
+from arborax.cli import main
 from arborax.datasets import RoughBergomi
-from arborax.experiments import _presets, collect, demo
-from arborax.experiments._entry import main
-from arborax.experiments._presets import PRESETS, SETTINGS
-from arborax.experiments.rough_bergomi import (
-    Config,
-    load_config,
-    make_generator,
-    run,
-    table,
-)
-from arborax.experiments.rough_bergomi._generator import MODELS, parameter_count
-from arborax.experiments.rough_bergomi._objectives import (
+from arborax_experiments import collect, demo, find_task, report, run, table
+from arborax_experiments.harness import parameter_count, PRESETS, read_preset
+from arborax_experiments.rough_bergomi import Config, make_generator
+from arborax_experiments.rough_bergomi.objectives import (
     make_objective,
     OBJECTIVES,
     thin,
 )
-from arborax.experiments.rough_bergomi._report import report
+
+
+TASK = find_task("rough-bergomi")
+
+
+def load_config(setting="arborax", preset="quick", **changes):
+    return TASK.configure(setting, preset, **changes)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -63,6 +62,7 @@ def folder(tmp_path_factory):
 def result(folder):
     """One fine-tuned run, for all tests that look at one."""
     return run(
+        TASK,
         model="bnrde-bk",
         preset="smoke",
         folder=folder,
@@ -72,9 +72,9 @@ def result(folder):
 
 
 def test_presets():
-    for setting in SETTINGS:
+    for setting in ("arborax", "paper"):
         for preset in PRESETS:
-            config = load_config("rough-bergomi", setting, preset)
+            config = load_config(setting, preset)
             assert max(config.horizons) <= config.steps
             assert config.steps % config.window == 0
     quick = load_config(preset="quick", hurst=0.1)
@@ -92,7 +92,7 @@ def test_presets():
     [
         (dict(preset="huge"), "preset"),
         (dict(setting="x"), "setting"),
-        (dict(experiment="x"), "experiment"),
+        (dict(model="x"), "model"),
         (dict(lerning_rate=1.0), "unknown fields"),
     ],
 )
@@ -101,18 +101,15 @@ def test_bad_configurations_are_refused(arguments, message):
         load_config(**arguments)
 
 
-def test_presets_by_model(tmp_path, monkeypatch):
+def test_presets_by_model(tmp_path):
     """Values of one model hold for that one; explicit changes win."""
-    folder = tmp_path / "presets"
-    folder.mkdir()
-    (folder / "toy.arborax.toml").write_text(
+    (tmp_path / "arborax.toml").write_text(
         "hidden = 4\n[smoke]\n[paper]\n[quick]\nbatch = 64\n"
         "[quick.models.gru]\nbatch = 16\niterations = 7\n"
     )
-    monkeypatch.setattr(_presets.importlib.resources, "files", lambda name: tmp_path)
 
     def read(preset, **changes):
-        found = _presets.read_preset(Config, "toy", "arborax", preset, changes)
+        found = read_preset(Config, tmp_path, "arborax", preset, changes)
         return found.batch, found.iterations, found.hidden
 
     usual = Config()
@@ -141,7 +138,7 @@ def test_parameter_counts():
         key = jax.random.PRNGKey(0)
         generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
         assert parameter_count(generator) == count, name
-    assert set(MODELS) == {*expected, "bnrde-bk"}
+    assert set(TASK.models) == {*expected, "bnrde-bk"}
 
 
 @pytest.mark.parametrize(
@@ -201,6 +198,7 @@ def test_resuming_repeats_the_scores(result, folder):
     file = pathlib.Path(result["folder"]) / "result.json"
     file.unlink()
     again = run(
+        TASK,
         model="bnrde-bk",
         preset="smoke",
         folder=folder,
@@ -223,7 +221,7 @@ def test_a_killed_run_resumes_to_the_same_scores(folder):
     )
     script = f"""
         import os, signal
-        from arborax.experiments.rough_bergomi import run
+        from arborax_experiments import find_task, run
         from arborax.training import _checkpoints
         usual = _checkpoints.FileCheckpoints.save
         def save(self, step, *rest):
@@ -233,14 +231,15 @@ def test_a_killed_run_resumes_to_the_same_scores(folder):
         _checkpoints.FileCheckpoints.save = save
         import jax
         jax.config.update("jax_enable_x64", True)
-        run(folder={str(folder / "killed")!r}, **{options!r})
+        run(find_task("rough-bergomi"), folder={str(folder / "killed")!r},
+            **{options!r})
     """
     killed = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    resumed = run(folder=folder / "killed", resume=True, **options)
-    whole = run(folder=folder / "whole", **options)
+    resumed = run(TASK, folder=folder / "killed", resume=True, **options)
+    whole = run(TASK, folder=folder / "whole", **options)
     assert resumed["scores"] == whole["scores"]
     assert resumed["stages"][0]["loss"] == whole["stages"][0]["loss"]
     assert len(resumed["stages"][0]["loss"]) == 4
@@ -250,8 +249,8 @@ def test_fine_tuning_begins_with_the_finished_run(folder, result):
     """The same stages, whether the first one is trained or found."""
     cache = folder / "cache"
     options: dict[str, Any] = dict(preset="smoke", cache=cache, progress=False)
-    first = run(model="bnrde", folder=folder / "found", **options)
-    both = run(model="bnrde-bk", folder=folder / "found", **options)
+    first = run(TASK, model="bnrde", folder=folder / "found", **options)
+    both = run(TASK, model="bnrde-bk", folder=folder / "found", **options)
     assert not (pathlib.Path(both["folder"]) / "checkpoints").exists()
     assert both["cpu_seconds"] > first["cpu_seconds"]
     assert both["stages"][0]["loss"] == result["stages"][0]["loss"]
@@ -266,7 +265,7 @@ def browser() -> str | None:
 @pytest.mark.skipif(browser() is None, reason="needs Chromium or Chrome")
 def test_report_in_a_browser(result, folder):
     """A headless browser shows every picture and table, and nothing overflows."""
-    page = report([result], folder / "shown.html", "rough-bergomi")
+    page = report(TASK, [result], folder / "shown.html")
     probe = """<script>addEventListener("load", () => {
         const all = [...document.images];
         document.body.dataset.found = JSON.stringify({
@@ -308,19 +307,19 @@ def test_report_in_a_browser(result, folder):
 def test_table_and_report(result, folder):
     results = collect("rough-bergomi", [folder, folder])
     assert len(results) == 1
-    text = table(results)
+    text = table(TASK, results)
     assert "Gaussian reference" in text and "B-NRDE (BK), 1 seed" in text
-    page = report(results, folder / "report.html", "rough-bergomi").read_text()
+    page = report(TASK, results, folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 5
     # Self-contained: nothing is fetched.
     assert not re.search(r'(src|href)="?(?!data:)[^"]*//', page)
-    assert table([]).startswith("no results")
+    assert table(TASK, []).startswith("no results")
     with pytest.raises(ValueError, match="no results"):
-        report([], folder / "none.html", "rough-bergomi")
+        report(TASK, [], folder / "none.html")
 
 
 def test_demo(result, folder, capsys, monkeypatch):
-    monkeypatch.setattr(demo, "run", lambda **options: result)
+    monkeypatch.setattr(demo, "run", lambda task, **options: result)
     demo.main(["--preset", "smoke", "--output", str(folder / "demo")])
     printed = capsys.readouterr().out
     for label in ("picture: ", "report:  "):
@@ -335,12 +334,15 @@ def test_command_line(result, folder, capsys, monkeypatch):
     assert "setting arborax, preset smoke" in capsys.readouterr().out
     main(["report", "rough-bergomi", "--folders", str(folder)])
     assert (folder / "runs/rough-bergomi/report.html").exists()
+    main(["models"])
+    names = {"recovery", "ppg-dalia", "so-rotation", "rough-bergomi", "spd"}
+    assert set(capsys.readouterr().out.splitlines()[-5:]) == names
     main(["config", "rough-bergomi", "--preset", "paper"])
     assert "batch = 1024" in capsys.readouterr().out
     with pytest.raises(SystemExit):
         main(["run", "rough-bergomi", "--model", "nothing"])
-    with pytest.raises(SystemExit):
-        main(["table", "unknown-experiment"])
+    with pytest.raises(SystemExit, match="no experiment 'unknown'.*rough-bergomi"):
+        main(["table", "unknown"])
     # What is missing and the command that fetches it, without a traceback.
     with pytest.raises(SystemExit, match="curl -LO https://archive"):
         main(["run", "recovery", "--setting", "paper", "--preset", "smoke"])

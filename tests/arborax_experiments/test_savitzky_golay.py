@@ -2,15 +2,20 @@
 
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import numpy as np
 import pytest
 
 import arborax as abx
+import arborax_experiments.rotations as M
 
-from .cases import KEY, rotation_path
 
-
-M = abx.models
+def rotation_path(times=21, dtype=jnp.float64, speed=(1.0, 0.5, -0.3)):
+    """Times, and a rotation of constant angular velocity."""
+    ts = jnp.linspace(0, 1, times, dtype=dtype)
+    start = abx.SO(3).random_point(jr.PRNGKey(7), dtype)
+    axis = jnp.asarray(speed, dtype)
+    return ts, jax.vmap(lambda t: abx.SO(3).exp(start, t * axis))(ts)
 
 
 def _left_jacobian(phi):
@@ -26,18 +31,18 @@ def _left_jacobian(phi):
 
 @pytest.mark.parametrize("dtype, tol", [(jnp.float64, 1e-10), (jnp.float32, 2e-4)])
 def test_constant_angular_velocity_is_continued_exactly(dtype, tol):
-    path, rotations = rotation_path(dtype=dtype)
-    fit = M.SavitzkyGolayRotation(path.ts[:12], rotations[:12], order=3)
-    out = jax.vmap(fit.evaluate)(path.ts)
+    ts, rotations = rotation_path(dtype=dtype)
+    fit = M.SavitzkyGolayRotation(ts[:12], rotations[:12], order=3)
+    out = jax.vmap(fit.evaluate)(ts)
     np.testing.assert_allclose(out, rotations, atol=tol)
 
 
 def test_derivative_by_the_left_jacobian():
-    path, rotations = rotation_path(speed=(2.0, -1.0, 0.5))
+    ts, rotations = rotation_path(speed=(2.0, -1.0, 0.5))
     noise = 0.05 * jnp.sin(jnp.arange(36.0)).reshape(12, 3)
     noisy = jax.vmap(abx.SO(3).exp)(rotations[:12], noise)
     weights = jnp.linspace(0.5, 2.0, 12)
-    fit = M.SavitzkyGolayRotation(path.ts[:12], noisy, order=2, weights=weights)
+    fit = M.SavitzkyGolayRotation(ts[:12], noisy, order=2, weights=weights)
     for t in (0.1, 0.8):
         t = jnp.asarray(t)
         phi, rate = jax.jvp(fit.rotation_vector, (t,), (jnp.ones(()),))
@@ -49,24 +54,20 @@ def test_derivative_by_the_left_jacobian():
 
 def test_weighted_least_squares():
     """The fit minimises the weighted squares: the gradient there is zero."""
-    path, rotations = rotation_path()
+    ts, rotations = rotation_path()
     noise = 0.1 * jnp.cos(jnp.arange(36.0)).reshape(12, 3)
     noisy = jax.vmap(abx.SO(3).exp)(rotations[:12], noise)
     weights = jnp.linspace(0.5, 2.0, 12)
-    fit = M.SavitzkyGolayRotation(path.ts[:12], noisy, order=2, weights=weights)
+    fit = M.SavitzkyGolayRotation(ts[:12], noisy, order=2, weights=weights)
     phi = jax.vmap(lambda r: abx.SO(3).log(jnp.eye(3), r @ noisy[6].T))(noisy)
-    residual = phi - jax.vmap(fit.rotation_vector)(path.ts[:12])
-    place = path.ts[:12] - path.ts[6]
+    residual = phi - jax.vmap(fit.rotation_vector)(ts[:12])
+    place = ts[:12] - ts[6]
     for j in range(3):
         moment = (weights * place**j) @ residual
         np.testing.assert_allclose(moment, 0, atol=1e-10)
 
 
-def test_refusals_and_learned_weights():
-    path, rotations = rotation_path()
+def test_refusals():
+    ts, rotations = rotation_path()
     with pytest.raises(ValueError, match="order"):
-        M.SavitzkyGolayRotation(path.ts[:3], rotations[:3], order=3)
-    model = M.SGNCDE(learn_weights=True, width=5, key=KEY)
-    assert model.raw_weights.shape == (12,)
-    with pytest.raises(ValueError, match="samples"):
-        model(path.slice(0, 5))
+        M.SavitzkyGolayRotation(ts[:3], rotations[:3], order=3)

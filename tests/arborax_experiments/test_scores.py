@@ -6,20 +6,25 @@ import numpy as np
 import pytest
 
 from arborax.datasets import BlackScholes, RoughBergomi
-from arborax.experiments.rough_bergomi import load_config, score, summaries
-from arborax.experiments.rough_bergomi._features import PathFeatures
-from arborax.experiments.rough_bergomi._scores import (
+from arborax_experiments.rough_bergomi import RoughBergomiTask
+from arborax_experiments.rough_bergomi.features import PathFeatures
+from arborax_experiments.rough_bergomi.scores import (
     columns,
     gaussian_reference,
     known_summaries,
+    score,
+    summaries,
 )
-from arborax.experiments.rough_bergomi._smiles import (
+from arborax_experiments.rough_bergomi.smiles import (
     black_scholes,
     implied_volatility,
     smile,
     smile_errors,
     STRIKES,
 )
+
+
+CONFIG = RoughBergomiTask().configure("arborax", "quick")
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +38,8 @@ def fresh():
 
 
 def test_true_law_scores_its_floor(rough, fresh):
-    config = load_config(preset="quick")
     data = rough.values[:1024], rough[1024:2048], rough[2048:]
-    found = score(*data, config, fresh=fresh)
+    found = score(*data, CONFIG, fresh=fresh)
     assert found["columns"][:4] == ["t=128", "t=256", "t=384", "t=512"]
     names = ("ks", "floor", "gaussian", "floor_here")
     ks, floor, gaussian, here = (np.array(found[name]) for name in names)
@@ -51,9 +55,8 @@ def test_true_law_scores_its_floor(rough, fresh):
 
 
 def test_another_law_is_found_out(rough, fresh):
-    config = load_config(preset="quick")
     other = BlackScholes(steps=512).sample(jr.PRNGKey(1), 1024).values
-    found = score(other, rough[:1024], rough[1024:], config, fresh=fresh)
+    found = score(other, rough[:1024], rough[1024:], CONFIG, fresh=fresh)
     for name in ("ks", "fresh_ks"):
         assert (np.array(found[name])[:6] > 2 * np.array(found["floor"])[:6]).all()
     assert found["p_value"] < 0.01
@@ -79,18 +82,17 @@ def test_implied_volatility_inverts_black_scholes():
 def test_bracket_column(rough):
     """Given brackets are summed; without, squared steps are, which is nearly that. A
     path that is linear within windows has a sixteenth."""
-    config = load_config(preset="quick")
-    column = columns(config).index("bracket")
-    given = known_summaries(rough, config)[:, column]
+    column = columns(CONFIG).index("bracket")
+    given = known_summaries(rough, CONFIG)[:, column]
     np.testing.assert_allclose(given, rough.brackets.sum(axis=(1, 2, 3)), rtol=1e-5)
-    realised = summaries(rough.values, config)[:, column]
+    realised = summaries(rough.values, CONFIG)[:, column]
     # Relative error of a sum of 512 squares about sqrt(2 / 512), more where v varies.
     assert np.median(np.abs(realised / given - 1)) < 0.08
     coarse = rough.values[:, ::16]
     fine = np.linspace(0, 32, 513)
     straight = np.stack([np.interp(fine, np.arange(33), x[:, 0]) for x in coarse])
-    found = summaries(straight[..., None], config)
-    want = found[:, columns(config).index("realised variance")] / 16
+    found = summaries(straight[..., None], CONFIG)
+    want = found[:, columns(CONFIG).index("realised variance")] / 16
     np.testing.assert_allclose(found[:, column], want, rtol=1e-5)
 
 
@@ -102,10 +104,9 @@ def test_smile_of_black_scholes_is_flat():
 
 
 def test_smile_counts_strikes_that_nobody_reaches():
-    config = load_config(preset="quick")
     flat = np.zeros((64, 513, 1)) + 0.05 * np.linspace(-1, 1, 64)[:, None, None]
     rough = RoughBergomi().sample(jr.PRNGKey(1), 64).values
-    first = smile_errors(flat, rough, rough, config)["horizons"][0]
+    first = smile_errors(flat, rough, rough, CONFIG)["horizons"][0]
     # Prices between exp(-0.05) > 0.95 and exp(0.05) > 1.05: two strikes are priced.
     assert first["missing"] == 7 and first["strike"] in (1.0, 1.05)
     assert first["monte_carlo"] > 0

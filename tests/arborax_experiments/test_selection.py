@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from arborax.datasets import RoughBergomi
-from arborax.experiments.rough_bergomi import _selection, load_config
-from arborax.experiments.rough_bergomi._selection import Validation
 from arborax.training import FitResult, History, Timings
+from arborax_experiments.rough_bergomi import RoughBergomiTask, selection
+from arborax_experiments.rough_bergomi.selection import Validation
 
 
 @pytest.fixture(scope="module")
 def validation():
-    config = load_config(preset="smoke")
+    config = RoughBergomiTask().configure("arborax", "smoke")
     assert config.keep == "last"
     splits = RoughBergomi(steps=64).sample(jr.PRNGKey(0), 1280).split()
     return Validation(config, splits)
@@ -45,7 +45,7 @@ def test_the_truth_passes_and_another_law_does_not(validation, monkeypatch):
     fresh = RoughBergomi(steps=64).sample(jr.PRNGKey(1), 128).values
 
     def value(paths):
-        monkeypatch.setattr(_selection, "generate", lambda *rest: paths)
+        monkeypatch.setattr(selection, "generate", lambda *rest: paths)
         return validation(None, None, None)
 
     assert validation.truth.size == 8

@@ -10,30 +10,27 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from arborax.experiments import collect
-from arborax.experiments._entry import main
-from arborax.experiments.so_rotation import (
-    load_config,
+from arborax.cli import main
+from arborax_experiments import collect, find_task, report, run, table
+from arborax_experiments.harness import parameter_count
+from arborax_experiments.rotations import (
+    EXTRAPOLATORS,
     make_model,
-    MODELS,
-    report,
-    run,
-    table,
+    RotationForecaster,
 )
-from arborax.experiments.so_rotation._data import (
-    error_scale,
-    make_task,
-    shared,
-    test_sets as sets,
-)
-from arborax.experiments.so_rotation._models import EXTRAPOLATORS, parameter_count
-from arborax.experiments.so_rotation._run import relative_error
-from arborax.experiments.so_rotation._scores import errors
-from arborax.experiments.so_rotation._table import cross_rows, label_of, noisy_rows
-from arborax.models import RotationForecaster
+from arborax_experiments.rotations.data import error_scale, make_training, shared
+from arborax_experiments.rotations.scores import errors
+from arborax_experiments.rotations.tables import cross_tables, noisy_tables
+from arborax_experiments.rotations.task import relative_error
+from arborax_experiments.rotations.test_sets import make_test_sets
 
 
 KEY = jax.random.PRNGKey(0)
+TASK = find_task("so-rotation")
+
+
+def load_config(setting="arborax", preset="quick", **changes):
+    return TASK.configure(setting, preset, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -60,6 +57,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def result(folder):
     return run(
+        TASK,
         model="gru",
         preset="smoke",
         folder=folder / "runs",
@@ -104,39 +102,40 @@ def test_references_are_kept(result, folder):
 
 def test_table_and_report(result, folder):
     found = collect("so-rotation", [folder / "runs"])
-    text = table(found)
+    text = table(TASK, found)
     for words in ("reference: hold", "GRU (sg2)", "2.461"):
         assert words in text
     assert "BROAD" in text and "TUM" in text
     # Recordings have no noise at this preset.
-    sources, lines = noisy_rows(found)
+    (shown,) = noisy_tables(found)
     noisy = [result["scores"][f"free, noise 0.02{g}"] for g in ("", ", gaps")]
     mean = sum(scores["forecast"] for scores in noisy) / 2
-    assert sources == ["free"] and lines[-1][1] == [f"{mean:.2f}"]
-    page = report(found, folder / "report.html", "so-rotation").read_text()
+    assert shown.columns == ["free"] and shown.lines[-1][1] == [f"{mean:.2f}"]
+    page = report(TASK, found, folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 2
-    assert table([]).startswith("no results")
+    assert table(TASK, []).startswith("no results")
 
 
 def test_table_of_models_by_front(result):
     """The front that a model has by itself stands beside the ones it was given."""
     own = {**result, "changes": {}}
-    assert "model by extrapolator" not in table([result])
-    fronts, lines = cross_rows([result, own], "free, noise 0.02")
+    assert "model by extrapolator" not in table(TASK, [result])
+    (cross,) = cross_tables([result, own], "free, noise 0.02")
     cell = f"{result['scores']['free, noise 0.02']['forecast']:.2f}"
-    assert fronts == ["hermite", "sg2"] and lines == [("GRU", [cell, cell])]
-    assert "free, noise 0.02\n" in table([result, own])
+    assert cross.columns == ["hermite", "sg2"]
+    assert cross.lines == [("GRU", [cell, cell])]
+    assert "free, noise 0.02\n" in table(TASK, [result, own])
 
 
 def test_labels_say_what_was_changed(result):
     changes = {"bodies": False, "inertia": True, "width": 8}
-    label = label_of({**result, "model": "bnrde", "changes": changes})
+    label = TASK.label({**result, "model": "bnrde", "changes": changes})
     assert label.endswith("no bodies, inertia learned, width=8")
 
 
 def test_command_line(capsys):
     main(["models", "so-rotation"])
-    assert capsys.readouterr().out.split() == list(MODELS)
+    assert capsys.readouterr().out.split() == list(TASK.models)
     main(["config", "so-rotation", "--preset", "paper", "--setting", "paper"])
     assert "kinematics = 'mixed'" in capsys.readouterr().out
 
@@ -151,7 +150,11 @@ def test_every_model_runs_with_its_front():
         times,
         jnp.ones(12, bool),
     )
-    for name in set(MODELS) - {"xlstm", "bnrde-4", "gru"}:  # as others, or run above
+    for name in set(TASK.models) - {
+        "xlstm",
+        "bnrde-4",
+        "gru",
+    }:  # as others, or run above
         model = make_model(dataclasses.replace(config, model=name), KEY)
         out = eqx.filter_eval_shape(model, *seen)
         assert out.shape == (21, 3, 3) and out.dtype == jnp.float32, name
@@ -169,7 +172,7 @@ def test_every_model_runs_with_its_front():
 
 def test_data_and_objective():
     config = load_config(preset="smoke", train_noise=0.0, train_drop=0.0)
-    task = make_task(config)
+    task = make_training(config)
     assert [kind.step for kind in task.kinds] == [0.1, 0.1, 0.025]
     assert sum(kind.share for kind in task.kinds) == pytest.approx(1)
     assert task.validation.mask.all()
@@ -194,7 +197,7 @@ def test_data_and_objective():
 def test_the_published_setting_has_no_seconds():
     """Free rotation alone, and times that count samples."""
     config = load_config(preset="smoke", setting="paper")
-    task = make_task(config)
+    task = make_training(config)
     (kind,) = task.kinds
     assert kind.share == 1
     ts, _, _, times, *_ = task.batch(config, jax.random.PRNGKey(1), 3)
@@ -233,13 +236,14 @@ def test_motions_and_bad_configurations(tmp_path):
     for part in ("TRAIN", "TEST"):
         (tmp_path / f"BasicMotions_{part}.ts").write_text(head + "\n".join(lines))
     config = load_config(preset="smoke", motions=str(tmp_path), stride=5)
-    names = [name for name in sets(config) if name.startswith("Basic")]
+    names = [name for name in make_test_sets(config) if name.startswith("Basic")]
     assert names == [f"BasicMotions {c}, 10 Hz, noise 0" for c in ("walk", "rest")]
     with pytest.raises(FileNotFoundError, match="recordings"):
-        run(preset="smoke", folder=tmp_path, changes={"folder": str(tmp_path / "no")})
+        changes = {"folder": str(tmp_path / "no")}
+        run(TASK, preset="smoke", folder=tmp_path, changes=changes)
     with pytest.raises(ValueError, match="observed"):
         load_config(observed=21)
     with pytest.raises(ValueError, match="extrapolator"):
         make_model(load_config(extrapolator="x"), KEY)
     with pytest.raises(ValueError, match="model"):
-        make_model(load_config(model="x"), KEY)
+        load_config(model="x")

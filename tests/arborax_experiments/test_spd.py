@@ -12,32 +12,35 @@ import pytest
 import scipy.linalg
 
 from arborax.datasets import SPDDiffusion
-from arborax.experiments import collect, experiment
-from arborax.experiments._presets import PRESETS, SETTINGS
-from arborax.experiments.spd import (
-    load_config,
-    make_generator,
-    MODELS,
-    report,
-    run,
-    score,
-    table,
-)
-from arborax.experiments.spd._coordinates import (
+from arborax.geometry import SPD
+from arborax_experiments import collect, find_task, report, run, table
+from arborax_experiments.harness import parameter_count, PRESETS
+from arborax_experiments.spd import make_generator
+from arborax_experiments.spd.coordinates import (
     FLOOR,
     log_coordinates,
     matrices,
     triangles,
 )
-from arborax.experiments.spd._data import load, Parts
-from arborax.experiments.spd._field import log_cholesky, LogCholeskyField
-from arborax.experiments.spd._generator import parameter_count
-from arborax.experiments.spd._objectives import make_objective
-from arborax.experiments.spd._scores import by_batch, cone, places, spectra, wasserstein
-from arborax.geometry import SPD
+from arborax_experiments.spd.data import load, Parts
+from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
+from arborax_experiments.spd.objectives import make_objective
+from arborax_experiments.spd.scores import (
+    by_batch,
+    cone,
+    places,
+    score,
+    spectra,
+    wasserstein,
+)
 
 
 LAW = SPDDiffusion(steps=64)
+TASK = find_task("spd")
+
+
+def load_config(setting="arborax", preset="quick", **changes):
+    return TASK.configure(setting, preset, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -54,9 +57,14 @@ def folder(tmp_path_factory):
 def result(folder):
     """One fine-tuned run for all tests that look at one, of a model that compiles
     fast."""
+
+    def small(self, config, data, key):
+        return make_generator(dataclasses.replace(config, model="gru"), data.train, key)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(MODELS, "bnrde-bk", MODELS["gru"])
+        patch.setattr(type(TASK), "model", small)
         return run(
+            TASK,
             model="bnrde-bk",
             preset="smoke",
             folder=folder,
@@ -66,10 +74,10 @@ def result(folder):
 
 
 def test_presets():
-    for setting in SETTINGS:
+    for setting in ("arborax", "paper"):
         for preset in PRESETS:
             for data in ("simulated", "stocks", "emg"):
-                config = load_config("spd", setting, preset, data=data)
+                config = load_config(setting, preset, data=data)
                 points = config.steps // config.thin
                 assert max(places(config)) <= points
                 assert points % config.window == 0 and points % config.stride == 0
@@ -80,9 +88,6 @@ def test_presets():
     assert (published.noise, published.paths, published.batch) == (1, 1028, 16)
     assert published.window == 64 and published.basepoint
     assert load_config(data="stocks", window=8).window == 8
-    with pytest.raises(ValueError, match="experiment"):
-        load_config("other")
-    assert experiment("spd").MODELS is MODELS
 
 
 def test_parameter_counts():
@@ -90,11 +95,11 @@ def test_parameter_counts():
     data = np.zeros((4, 1025, 6), np.float32)
     config = load_config(setting="paper", preset="paper")
     counts = {}
-    for name in MODELS:
+    for name in TASK.models:
         other = dataclasses.replace(config, model=name)
         key = jax.random.PRNGKey(0)
         generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
-        counts[name] = parameter_count(generator)
+        counts[name] = parameter_count(TASK.trained(generator))
         fair = dataclasses.replace(other, noise=6)
         whole = eqx.filter_eval_shape(lambda k: make_generator(fair, data, k), key)
         channels = 7 if name in ("bnrde", "bnrde-ito", "bnrde-bk", "log-ncde") else 2
@@ -102,11 +107,13 @@ def test_parameter_counts():
     assert counts["bnrde"] == counts["bnrde-ito"] == 6384
     shallow = dataclasses.replace(config, depth=2)
     generator = eqx.filter_eval_shape(lambda k: make_generator(shallow, data, k), key)
-    assert parameter_count(generator) == 4272
+    assert parameter_count(TASK.trained(generator)) == 4272
     # The constant start is not trained.
     still = dataclasses.replace(shallow, start="identity")
     generator = eqx.filter_eval_shape(lambda k: make_generator(still, data, k), key)
-    assert parameter_count(generator) == 4272 - (8 * 32 + 33 * 32 + 33 * 6)
+    assert parameter_count(TASK.trained(generator)) == 4272 - (
+        8 * 32 + 33 * 32 + 33 * 6
+    )
 
 
 @pytest.mark.parametrize("name", ["bnrde", "log-ncde"])
@@ -289,15 +296,15 @@ def test_run_leaves_files_a_table_and_a_report(result, folder):
     assert {p.name for p in place.iterdir()} >= {"model.abx", "paths.npz"}
     results = collect("spd", [folder])
     assert len(results) == 1
-    text = table(results)
+    text = table(TASK, results)
     assert "reference: mean path" in text and "B-NRDE (BK), 1 seed" in text
-    page = report(results, folder / "report.html", "spd").read_text()
+    page = report(TASK, results, folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 3
     assert not re.search(r'(src|href)="?(?!data:)[^"]*//', page)
-    assert table([]).startswith("no results")
+    assert table(TASK, []).startswith("no results")
     with pytest.raises(ValueError, match="no results"):
-        report([], folder / "none.html", "spd")
-    again = run(model="bnrde-bk", preset="smoke", folder=folder, resume=True)
+        report(TASK, [], folder / "none.html")
+    again = run(TASK, model="bnrde-bk", preset="smoke", folder=folder, resume=True)
     assert again["scores"] == result["scores"]
 
 
@@ -313,14 +320,15 @@ def test_table_compares_with_the_best_baseline_at_each_time(result):
     for one in results:
         one["scores"].update(floor)
     lines = {
-        line.split("  ")[0]: line.split()[-4:] for line in table(results).split("\n")
+        line.split("  ")[0]: line.split()[-4:]
+        for line in table(TASK, results).split("\n")
     }
     assert lines["B-NRDE (GK) / floor"] == ["4.00", "4.00", "4.00", "8.00"]
     assert lines["B-NRDE (GK) / best baseline"] == ["0.50", "2.00", "0.50", "0.50"]
-    assert " / " not in table(results[2:])
+    assert " / " not in table(TASK, results[2:])
 
 
 def test_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install skfolio"):
-        run(preset="smoke", folder=tmp_path, changes={"data": "stocks"})
+        run(TASK, preset="smoke", folder=tmp_path, changes={"data": "stocks"})

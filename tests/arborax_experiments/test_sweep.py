@@ -2,17 +2,21 @@
 
 import builtins
 import dataclasses
+import json
+import pathlib
 import signal
 import subprocess
 import sys
 import textwrap
 import types
+from typing import Any
 
 import pytest
 
-from arborax.experiments import _bench, _sweep
-from arborax.experiments._entry import main
-from arborax.experiments._sweep import parse_range, sweep
+import arborax_experiments
+from arborax.cli import _benchmarks, main
+from arborax_experiments import parse_range, sweep
+from arborax_experiments.harness import sweeps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -23,30 +27,28 @@ class ToyConfig:
     deep: bool = False
 
 
-TOY = """
-    import json, pathlib
-    def run(experiment, *, model, preset, setting, seed, resume, folder, cache,
-            progress, changes):
-        # The test score is best where the validation metric is worst.
-        metric = (changes["learning_rate"] - 0.3) ** 2 + changes.get("hidden", 0)
-        log = pathlib.Path(folder) / "calls.txt"
-        with log.open("a") as file:
-            file.write(json.dumps(changes) + chr(10))
-        return {"stages": [{"best_metric": 99.0}, {"best_metric": metric}],
-                "scores": {"ks": [-metric]}, "folder": str(folder)}
-"""
+TOY: Any = types.SimpleNamespace(
+    name="toy", config=ToyConfig, models={"bnrde": "B-NRDE"}, space={}
+)
 
 
 @pytest.fixture
 def toy(monkeypatch):
     """An experiment that costs nothing."""
-    names: dict = {}
-    exec(textwrap.dedent(TOY), names)
-    module = types.SimpleNamespace(
-        run=names["run"], Config=ToyConfig, MODELS={"bnrde": None}
-    )
-    monkeypatch.setattr(_sweep, "find_experiment", lambda name: module)
-    return module
+
+    def run(task, *, folder, changes, **options):
+        # The test score is best where the validation metric is worst.
+        metric = (changes["learning_rate"] - 0.3) ** 2 + changes.get("hidden", 0)
+        with (pathlib.Path(folder) / "calls.txt").open("a") as file:
+            file.write(json.dumps(changes) + "\n")
+        return {
+            "stages": [{"best_metric": 99.0}, {"best_metric": metric}],
+            "scores": {"ks": [-metric]},
+            "folder": str(folder),
+        }
+
+    monkeypatch.setattr(sweeps, "run", run)
+    return TOY
 
 
 def test_ranges():
@@ -62,9 +64,9 @@ def test_ranges():
 def test_sweep_minimises_validation_and_goes_on(toy, tmp_path):
     pytest.importorskip("optuna")
     space = {"learning_rate": (0.0, 1.0), "hidden": [1, 2]}
-    study = sweep("toy", model="bnrde", trials=6, space=space, folder=tmp_path)
+    study = sweep(toy, model="bnrde", trials=6, space=space, folder=tmp_path)
     assert len(study.trials) == 6
-    again = sweep("toy", model="bnrde", trials=9, space=space, folder=tmp_path)
+    again = sweep(toy, model="bnrde", trials=9, space=space, folder=tmp_path)
     assert len(again.trials) == 9
     values = [trial.value for trial in again.trials]
     assert again.best_value == min(values) and again.best_value > 0
@@ -72,32 +74,31 @@ def test_sweep_minimises_validation_and_goes_on(toy, tmp_path):
     expected = (best["learning_rate"] - 0.3) ** 2 + best["hidden"]
     assert again.best_value == pytest.approx(expected)
     # Enough trials: nothing more is run.
-    same = sweep("toy", model="bnrde", trials=9, space=space, folder=tmp_path)
+    same = sweep(toy, model="bnrde", trials=9, space=space, folder=tmp_path)
     assert len(same.trials) == 9
     with pytest.raises(ValueError, match="unknown fields"):
-        sweep("toy", model="bnrde", space={"lr": (0, 1)}, folder=tmp_path)
+        sweep(toy, model="bnrde", space={"lr": (0, 1)}, folder=tmp_path)
 
 
 def test_a_killed_trial_is_taken_up_again(toy, tmp_path):
     pytest.importorskip("optuna")
     script = f"""
-        import os, signal, types
-        from arborax.experiments import _sweep
-        import dataclasses
+        import dataclasses, os, signal, types
+        from arborax_experiments.harness import sweeps
         @dataclasses.dataclass
         class Config:
             learning_rate: float = 0.1
-        module = types.SimpleNamespace(Config=Config, calls=0)
-        def run(*a, changes, **k):
-            module.calls += 1
-            if module.calls == 2:
+        calls = []
+        def run(task, *, changes, **options):
+            calls.append(changes)
+            if len(calls) == 2:
                 print(changes["learning_rate"], flush=True)
                 os.kill(os.getpid(), signal.SIGKILL)
             metric = changes["learning_rate"]
             return {{"stages": [{{"best_metric": metric}}], "folder": "x"}}
-        module.run = run
-        _sweep.find_experiment = lambda name: module
-        _sweep.sweep("toy", model="bnrde", trials=4, folder={str(tmp_path)!r},
+        sweeps.run = run
+        task = types.SimpleNamespace(name="toy", config=Config)
+        sweeps.sweep(task, model="bnrde", trials=4, folder={str(tmp_path)!r},
                      space={{"learning_rate": (0.0, 1.0)}})
     """
     done = subprocess.run(
@@ -106,7 +107,7 @@ def test_a_killed_trial_is_taken_up_again(toy, tmp_path):
     assert done.returncode == -signal.SIGKILL, done.stderr
     lost = float(done.stdout.split()[-1])
     space = {"learning_rate": (0.0, 1.0)}
-    study = sweep("toy", model="bnrde", trials=4, space=space, folder=tmp_path)
+    study = sweep(toy, model="bnrde", trials=4, space=space, folder=tmp_path)
     done = [t.params["learning_rate"] for t in study.trials if t.value is not None]
     assert len(done) == 4 and lost in done
 
@@ -121,14 +122,12 @@ def test_missing_optuna_names_the_command(toy, tmp_path, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(ImportError, match=r"pip install 'arborax\[sweep\]'"):
-        sweep("toy", model="bnrde", folder=tmp_path)
+        sweep(toy, model="bnrde", folder=tmp_path)
 
 
 def test_command_line_of_sweep(toy, tmp_path, monkeypatch, capsys):
     pytest.importorskip("optuna")
-    from arborax.experiments import cli
-
-    monkeypatch.setattr(cli, "experiment", lambda name: toy)
+    monkeypatch.setattr(arborax_experiments, "find_task", lambda name: toy)
     common = ["sweep", "rough-bergomi", "--folder", str(tmp_path), "--trials", "3"]
     main([*common, "--space", "learning_rate=0.1:0.9", "hidden=1,2"])
     lines = capsys.readouterr().out.splitlines()
@@ -147,12 +146,12 @@ def test_bench_runs_the_checkout_or_says_what_to_do(tmp_path, monkeypatch, capsy
         "import pathlib, sys\n"
         "pathlib.Path('ran.txt').write_text(' '.join(sys.argv[1:]))\n"
     )
-    monkeypatch.setattr(_bench, "benchmark_folder", lambda: folder)
+    monkeypatch.setattr(_benchmarks, "benchmark_folder", lambda: folder)
     with pytest.raises(SystemExit) as stop:
         main(["bench", "kernels", "logode"])
     assert stop.value.code == 0
     assert (tmp_path / "ran.txt").read_text() == "kernels logode"
-    monkeypatch.setattr(_bench, "benchmark_folder", lambda: None)
+    monkeypatch.setattr(_benchmarks, "benchmark_folder", lambda: None)
     with pytest.raises(SystemExit) as stop:
         main(["bench"])
     assert stop.value.code == 1

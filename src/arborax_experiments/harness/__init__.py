@@ -14,10 +14,10 @@ from .figures import (
     TRUE as TRUE,
 )
 from .registry import find_task as find_task, tasks as tasks
-from .report import report as report
+from .reports import report as report
 from .results import collect as collect, write_json as write_json
-from .run import run as run
-from .sweep import parse_range as parse_range, sweep as sweep
+from .runs import run as run
+from .sweeps import parse_range as parse_range, sweep as sweep
 from .tables import (
     by_model as by_model,
     by_setting as by_setting,

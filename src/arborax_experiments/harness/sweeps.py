@@ -5,7 +5,7 @@ import os
 import pathlib
 from typing import Any
 
-from .run import run
+from .runs import run
 from .task import AbstractTask
 
 
