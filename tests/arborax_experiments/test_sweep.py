@@ -8,28 +8,27 @@ import signal
 import subprocess
 import sys
 import textwrap
-import types
-from typing import Any
 
 import pytest
 
 import arborax_experiments
 from arborax.cli import _benchmarks, main
 from arborax_experiments import parse_range, sweep
-from arborax_experiments.harness import sweeps
+from arborax_experiments.harness import AbstractTask, sweeps, TrainingConfig
 
 
 @dataclasses.dataclass(frozen=True)
-class ToyConfig:
-    learning_rate: float = 0.1
-    hidden: int = 4
-    kind: str = "a"
+class ToyConfig(TrainingConfig):
     deep: bool = False
 
 
-TOY: Any = types.SimpleNamespace(
-    name="toy", config=ToyConfig, models={"bnrde": "B-NRDE"}, space={}
-)
+class Toy(AbstractTask):
+    """An experiment of which a sweep only reads the configuration."""
+
+    name = "toy"
+    config = ToyConfig
+    models = {"bnrde": "B-NRDE"}
+    data = model = stages = score = tables = None  # pyright: ignore
 
 
 @pytest.fixture
@@ -48,7 +47,7 @@ def toy(monkeypatch):
         }
 
     monkeypatch.setattr(sweeps, "run", run)
-    return TOY
+    return Toy()
 
 
 def test_ranges():
@@ -84,7 +83,7 @@ def test_a_killed_trial_is_taken_up_again(toy, tmp_path):
     pytest.importorskip("optuna")
     script = f"""
         import dataclasses, os, signal, types
-        from arborax_experiments.harness import sweeps
+        from arborax_experiments.harness import AbstractTask, sweeps, TrainingConfig
         @dataclasses.dataclass
         class Config:
             learning_rate: float = 0.1

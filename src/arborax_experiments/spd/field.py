@@ -94,7 +94,7 @@ class LogCholeskyField(eqx.Module):
 
     def __call__(self, y: Float[Array, "n n"]) -> Float[Array, "channels dim"]:
         z = log_cholesky(y)
-        u = self.mlp(z).reshape(-1, self.linear.shape[0])
+        u = self.mlp.preactivation(z).reshape(-1, self.linear.shape[0])
         time = (jnp.arange(u.shape[0]) == 0)[:, None]
         u = jnp.where(time, (self.linear @ z)[None], 0) + u
         fields = self.amplitude * activate(jnp.tanh, u / self.amplitude)
