@@ -27,7 +27,7 @@ def _extrapolators():
         "linear": M.Linear(),
         "hermite": M.Hermite(),
         "sg": M.SavitzkyGolay(2),
-        "sg weights": M.SavitzkyGolay(2, knots=5, memory=0.5, key=KEY),
+        "sg weights": M.SavitzkyGolay(2, knots=5, key=KEY),
         "mlp": M.MLPExtrapolator(key=KEY),
         "bnrde": M.RotationBNRDE([M.SavitzkyGolay(1)], width=6, depth=1, key=KEY),
         "mixture": M.RotationMixture(width=6, depth=1, key=KEY),
@@ -306,8 +306,6 @@ def test_bad_input():
         M.Hold()(jnp.zeros(1), jnp.eye(3)[None], TIMES)
     with pytest.raises(ValueError, match="order"):
         M.SavitzkyGolay(-1)
-    with pytest.raises(ValueError, match="memory"):
-        M.SavitzkyGolay(1, memory=0.0)
     with pytest.raises(ValueError, match="drivers"):
         M.RotationBNRDE([], key=KEY)
     with pytest.raises(ValueError, match="channels"):

@@ -3,7 +3,6 @@
 from .config import (
     PRESETS as PRESETS,
     read_preset as read_preset,
-    settings as settings,
     stored_config as stored_config,
     TrainingConfig as TrainingConfig,
 )

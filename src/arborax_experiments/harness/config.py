@@ -41,11 +41,6 @@ class TrainingConfig:
     validations: int = 8
 
 
-def settings(folder: pathlib.Path) -> list[str]:
-    """The settings for which a folder has presets."""
-    return sorted(file.stem for file in folder.glob("*.toml"))
-
-
 def read_preset(
     kind: type[C],
     folder: pathlib.Path,
@@ -69,8 +64,9 @@ def read_preset(
 
     An instance of `kind`.
     """
+    settings = sorted(file.stem for file in folder.glob("*.toml"))
     for name, value, known in [
-        ("setting", setting, settings(folder)),
+        ("setting", setting, settings),
         ("preset", preset, PRESETS),
     ]:
         if value not in known:

@@ -90,21 +90,19 @@ def with_seeds(label: str, count: int) -> str:
     return f"{label}, {count} seed{'s' if count > 1 else ''}"
 
 
-def mean_cells(
-    values: Iterable[Iterable[float]], scale: float = 1, digits: int = 2
-) -> list[str]:
+def mean_cells(values: Iterable[Iterable[float]], scale: float = 1.0) -> list[str]:
     """Values of one run, or their mean and standard deviation over several: a list for
     each run, a cell for each column."""
     table = scale * np.asarray([list(row) for row in values])
     if len(table) == 1:
-        return [f"{v:.{digits}f}" for v in table[0]]
+        return [f"{v:.2f}" for v in table[0]]
     pairs = zip(table.mean(axis=0), table.std(axis=0, ddof=1))
-    return [f"{mean:.{digits}f}±{spread:.{digits}f}" for mean, spread in pairs]
+    return [f"{mean:.2f}±{spread:.2f}" for mean, spread in pairs]
 
 
 def percent_cells(values: Iterable[Iterable[float]]) -> list[str]:
     """The same, a hundredfold."""
-    return mean_cells(values, 100)
+    return mean_cells(values, 100.0)
 
 
 def published_cells(values: Iterable[tuple[float, float]]) -> list[str]:

@@ -17,10 +17,6 @@ from .config import read_preset, TrainingConfig
 from .tables import by_setting, Results, Table
 
 
-def _unchanged(fitted: FitResult) -> FitResult:
-    return fitted
-
-
 @dataclasses.dataclass(frozen=True)
 class Stage:
     """One call of [`arborax.fit`][]. Optimiser, schedule, average of weights and number
@@ -51,7 +47,7 @@ class Stage:
     folder: str = "checkpoints"
     same_as: str | None = None
     unread: tuple[str, ...] = ()
-    keep: Callable[[FitResult], FitResult] = _unchanged
+    keep: Callable[[FitResult], FitResult] = lambda fitted: fitted
     facts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     loss_every: int = 1
 

@@ -2,7 +2,6 @@
 
 from .config import Config as Config
 from .data import loss_of as loss_of, read_series as read_series, Series as Series
-from .models import make_model as make_model
 from .task import PPGDaLiATask as PPGDaLiATask, RecoveryTask as RecoveryTask
 
 

@@ -11,15 +11,20 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jaxtyping import PRNGKeyArray
 
+from arborax import models
+from arborax.algebra import Shuffle
 from arborax.paths import SampledPath
 from arborax.training import FitResult
 
 from ..harness import AbstractTask, Results, Score, Stage, Table
 from .config import Config
 from .data import loss_of, read_series, Series
-from .models import LABELS, make_model
 from .tables import tables
+
+
+LABELS = {"bnrde": "B-NRDE (shuffle)", "log-ncde": "log-NCDE"}
 
 
 class RecoveryTask(AbstractTask):
@@ -86,6 +91,30 @@ class PPGDaLiATask(RecoveryTask):
 
     def configure(self, setting: str, preset: str, **changes: Any) -> Config:
         return super().configure("paper", preset, **changes)
+
+
+def make_model(
+    config: Config, channels: int, outputs: int, key: PRNGKeyArray
+) -> models.AbstractModel:
+    """The model of a configuration; equal keys give both models equal weights."""
+    options: dict[str, Any] = dict(
+        hidden=config.hidden,
+        width=config.width,
+        depth=config.depth,
+        window=config.window,
+        dtype=jnp.float64 if config.double else jnp.float32,
+        key=key,
+    )
+    if config.model == "log-ncde":
+        return models.LogNCDE(channels, outputs, **options)
+    # The shuffle algebra, a state without geometry, softplus, no basepoint.
+    return models.BNRDE(
+        Shuffle(channels, 2),
+        outputs,
+        activation=jax.nn.softplus,
+        basepoint=False,
+        **options,
+    )
 
 
 def outputs_of(model: Any, xs: Any) -> Any:

@@ -52,7 +52,8 @@ class Training:
     validation_scales: Float[np.ndarray, " _"]
 
     def batch(self, config: Config, key: Any, step: int) -> tuple:
-        """A training batch; a function of key and step alone."""
+        """Times, rotations and mask of observations, all times, truth and scales of a
+        training batch; a function of key and step alone."""
         entropy = [int(k) for k in np.asarray(jr.key_data(key)).ravel()]
         rng = np.random.default_rng([*entropy, step])
         parts, scales = [], []
@@ -63,7 +64,8 @@ class Training:
             scales.append(scale[rows])
         steps = np.repeat([kind.step for kind in self.kinds], counts)
         windows, scale = np.concatenate(parts), np.concatenate(scales)
-        return as_arrays(*corrupt(windows, scale, steps, config, rng))
+        seen, scale = corrupt(windows, scale, steps, config, rng)
+        return seen.ts, seen.rotations, seen.mask, seen.times, seen.truth, scale
 
 
 def make_training(config: Config) -> Training:
@@ -161,11 +163,6 @@ def corrupt(
     floor = np.float32(0.002)
     scale = (scale + 2 * level + floor).astype(windows.dtype)
     return dataclasses.replace(seen, mask=mask), scale
-
-
-def as_arrays(seen: Observed, scale: np.ndarray) -> tuple:
-    """What the objective takes."""
-    return seen.ts, seen.rotations, seen.mask, seen.times, seen.truth, scale
 
 
 def thinned(windows: Windows, most: int, seed: int = 0) -> Windows:

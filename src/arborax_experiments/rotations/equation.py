@@ -1,7 +1,7 @@
 """Forecasts of rotations by a branched neural rough differential equation on SO(3)."""
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,7 +13,6 @@ from arborax.algebra import Shuffle
 from arborax.geometry import Euclidean, Product, SO
 from arborax.models import BNRDE, MLP
 from arborax.paths import SampledPath
-from arborax.solvers import AbstractSolver
 
 from .candidates import Developed
 from .correction import COEFFICIENTS, Correction, Torque
@@ -66,9 +65,6 @@ class RotationBNRDE(AbstractExtrapolator):
         window: int = 10,
         width: int = 32,
         depth: int = 2,
-        solver: AbstractSolver | None = None,
-        substeps: int = 1,
-        interpolation: Literal["taylor", "log-ode", "geodesic"] | None = None,
         inertia: bool = False,
         seconds: bool = False,
         dtype: Any = None,
@@ -76,30 +72,19 @@ class RotationBNRDE(AbstractExtrapolator):
     ):
         """**Arguments:**
 
-        - `drivers`, `width`, `depth`, `seconds`, `dtype`: as
-            `RotationMixture`.
+        - `drivers`, `width`, `depth`, `seconds`, `dtype`: as `RotationMixture`.
         - `inertia`: whether the fields have a torque about the axes of the body
             (`Torque`), from which they can learn Euler's equations.
         - `window`: samples for each step of the solver.
-        - `solver`, `substeps`: default `CFEES25`, one step per window.
-        - `interpolation`: outputs inside windows, as [`arborax.models.BNRDE`][].
         - `key`: a JAX random key.
         """
         first, second = jr.split(key)
         options = dict(width=width, depth=depth, dtype=dtype)
         self.mixture = RotationMixture(drivers, seconds=seconds, **options, key=first)
-        flow = BNRDE(
-            ALGEBRA,
-            geometry=STATE,
-            window=window,
-            solver=solver,
-            substeps=substeps,
-            basepoint=False,
-            interpolation=interpolation,
-            key=key,
-        )
+        flow = BNRDE(ALGEBRA, geometry=STATE, window=window, basepoint=False, key=key)
         # The fields are made for each window of observations, from `mlp`.
-        self.flow = eqx.tree_at(_fields_and_start, flow, (None, _Start()))
+        where = lambda m: (m.vector_field, m.initial)  # noqa: E731
+        self.flow = eqx.tree_at(where, flow, (None, _Start()))
         self.inertia = inertia
         size = self.mixture.context_size + 2 + inertia * Torque.INPUTS
         count = COEFFICIENTS + inertia * 3
@@ -117,12 +102,8 @@ class RotationBNRDE(AbstractExtrapolator):
         if self.inertia:
             torque = Torque(Developed(ts, rotations, mask), ts, times)
         fields = Correction(self.mlp, context, velocity, torque)
-        flow = eqx.tree_at(
-            _fields_and_start,
-            self.flow,
-            (fields, _Start()),
-            is_leaf=lambda x: x is None,
-        )
+        no_field = lambda x: x is None  # noqa: E731
+        flow = eqx.tree_at(lambda m: m.vector_field, self.flow, fields, no_field)
         count = times.shape[0]
         middle = (count - 1) // 2
         # Both directions have the same length; the shorter one stays at its end.
@@ -138,7 +119,3 @@ class RotationBNRDE(AbstractExtrapolator):
         )
         z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
         return jnp.einsum("kij,kjl->kil", frame, z)
-
-
-def _fields_and_start(flow: BNRDE) -> tuple:
-    return flow.vector_field, flow.initial

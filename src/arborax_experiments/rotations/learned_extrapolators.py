@@ -1,6 +1,5 @@
 """Extrapolators with weights: a polynomial, and an MLP."""
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -16,23 +15,24 @@ from .extrapolators import AbstractExtrapolator, Pieces
 from .savitzky_golay import SavitzkyGolayRotation
 
 
+CONTEXT = 16  # numbers that the encoder makes of the observations
+
+
 class SavitzkyGolay(AbstractExtrapolator):
     """The polynomial of `SavitzkyGolayRotation` at all times.
 
     With `knots` the weights of the samples are trained: the softplus of a table over
     the observed span, linear in between, so that they fit any number of samples at any
-    times. With `memory` they fall exponentially into the past.
+    times.
     """
 
     raw_weights: Float[Array, " knots"] | None
     order: int = eqx.field(static=True)
-    memory: float | None = eqx.field(static=True)
 
     def __init__(
         self,
         order: int = 2,
         *,
-        memory: float | None = None,
         knots: int | None = None,
         dtype: Any = None,
         key: PRNGKeyArray | None = None,
@@ -40,17 +40,13 @@ class SavitzkyGolay(AbstractExtrapolator):
         """**Arguments:**
 
         - `order`: of the polynomial.
-        - `memory`: weights fall by a factor e over this part of the observed span.
         - `knots`: size of the table of trained weights; `None`: equal weights.
         - `dtype`: of the table.
         - `key`: the table starts at 0.1 times standard normals; zeros without a key.
         """
         if order < 0 or (knots is not None and knots < 2):
             raise ValueError("`order` is at least 0, and `knots` at least 2 or None.")
-        if memory is not None and memory <= 0:
-            raise ValueError(f"`memory` must be positive, got {memory}.")
-        self.order, self.memory = order, memory
-        self.raw_weights = None
+        self.order, self.raw_weights = order, None
         if knots is not None:
             dtype = jnp.result_type(float) if dtype is None else dtype
             start = jnp.zeros((knots,), dtype)
@@ -61,16 +57,13 @@ class SavitzkyGolay(AbstractExtrapolator):
     def fit(self, ts, rotations, mask=None) -> SavitzkyGolayRotation:
         """The polynomial, which has an exact derivative."""
         weights = None
-        place = (ts - ts[0]) / (ts[-1] - ts[0])
-        if self.memory is not None:
-            weights = jnp.exp((place - 1) / self.memory).astype(rotations.dtype)
         if self.raw_weights is not None:
+            place = (ts - ts[0]) / (ts[-1] - ts[0])
             count = self.raw_weights.shape[0]
             grid = jnp.linspace(0, 1, count, dtype=place.dtype)
             table = jax.nn.softplus(self.raw_weights)
-            trained = jnp.interp(place, grid, table.astype(place.dtype))
-            trained = trained.astype(rotations.dtype)
-            weights = trained if weights is None else weights * trained
+            weights = jnp.interp(place, grid, table.astype(place.dtype))
+            weights = weights.astype(rotations.dtype)
         return SavitzkyGolayRotation(ts, rotations, self.order, weights, mask)
 
     def __call__(self, ts, rotations, times, mask=None):
@@ -96,10 +89,6 @@ class MLPExtrapolator(AbstractExtrapolator):
         self,
         observed: int = 12,
         *,
-        context: int = 16,
-        width: int = 32,
-        depth: int = 2,
-        activation: Callable = jax.nn.relu,
         seconds: bool = False,
         dtype: Any = None,
         key: PRNGKeyArray,
@@ -107,17 +96,14 @@ class MLPExtrapolator(AbstractExtrapolator):
         """**Arguments:**
 
         - `observed`: number of equal steps the observations are put on.
-        - `context`: size of the context.
-        - `width`, `depth`, `activation`: of both MLPs.
         - `seconds`: times are in seconds, and that matters.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
         first, second = jr.split(key)
-        options = dict(activation=activation, dtype=dtype)
-        size = 3 * observed + seconds
-        self.encoder = MLP(size, context, width, depth, **options, key=first)
-        self.decoder = MLP(1 + context, 3, width, depth, **options, key=second)
+        options: Any = dict(width=32, depth=2, activation=jax.nn.relu, dtype=dtype)
+        self.encoder = MLP(3 * observed + seconds, CONTEXT, **options, key=first)
+        self.decoder = MLP(1 + CONTEXT, 3, **options, key=second)
         self.observed, self.seconds = observed, seconds
 
     def __call__(self, ts, rotations, times, mask=None):

@@ -8,6 +8,7 @@ import pathlib
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
@@ -44,13 +45,8 @@ def forecasts(function: Any, seen: Observed, block: int = 512) -> Any:
         rows = np.minimum(np.arange(start, start + block), count - 1)
         inputs = (seen.ts, seen.rotations, seen.mask, seen.times)
         arrays = [jnp.asarray(a[rows]) for a in inputs]
-        parts.append(function(arrays))
-    if isinstance(parts[0], dict):
-        return {
-            k: np.concatenate([np.asarray(p[k]) for p in parts])[:count]
-            for k in parts[0]
-        }
-    return np.concatenate([np.asarray(p) for p in parts])[:count]
+        parts.append(jax.tree.map(np.asarray, function(arrays)))
+    return jax.tree.map(lambda *p: np.concatenate(p)[:count], *parts)
 
 
 def errors(predicted: np.ndarray, truth: np.ndarray, observed: int) -> dict[str, float]:

@@ -9,28 +9,21 @@ import numpy as np
 
 from arborax.training import FitResult, metrics
 
-from ..harness import AbstractTask, by_setting, Results, Score, Stage, Table
+from ..harness import AbstractTask, by_setting, pyplot, Results, Score, Stage, Table
 from .config import Config
 from .data import make_training, Training
 from .extrapolators import AbstractExtrapolator
-from .figures import error_ratios
 from .models import forecast, make_model
 from .scores import predict, reference_scores, score
-from .tables import label_of, LABELS, tables
+from .tables import columns, label_of, LABELS, means, tables
 from .test_sets import make_test_sets
 from .windows import Observed
 
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Windows of a run.
-
-    **Fields:**
-
-    - `training`: simulated windows.
-    - `sets`: test windows by name, simulated and recorded.
-    - `cache`: where scores of the references are kept.
-    """
+    """Simulated windows to train on, test windows by name, simulated and recorded, and
+    the folder where scores of the references are kept."""
 
     training: Training
     sets: dict[str, Observed]
@@ -126,3 +119,25 @@ def frobenius_error(out, truth, scale, observed: int):
 
 
 OBJECTIVES = {"relative": relative_error, "frobenius": frobenius_error}
+
+
+def error_ratios(results: Results) -> Any:
+    """Forecast errors in units of the best reference of each column."""
+    names = columns(results)
+    figure, axes = pyplot().subplots(figsize=(9, 4))
+    best: dict[str, float] = {}
+    for result in results:
+        for scores in result["references"].values():
+            for name, value in means(scores, "forecast").items():
+                best[name] = min(value, best.get(name, value))
+    for result in results:
+        found = means(result["scores"], "forecast")
+        ratios = [found[n] / best[n] if n in found else float("nan") for n in names]
+        label = f"{label_of(result)}, {result['seed']}"
+        axes.plot(range(len(names)), ratios, "o", label=label, alpha=0.7)
+    axes.axhline(1, color="grey", linewidth=1)
+    axes.set_yscale("log")
+    axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=7)
+    axes.set_ylabel("error / best reference")
+    axes.legend(fontsize=6, ncols=2)
+    return figure

@@ -32,13 +32,8 @@ FRESH_SETS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Simulated log-prices.
-
-    **Fields:**
-
-    - `splits`: training, validation and test paths.
-    - `fresh`: `FRESH_SETS` more test sets, for the scores only.
-    """
+    """Simulated log-prices: training, validation and test paths, and `FRESH_SETS` more
+    test sets, for the scores only."""
 
     splits: Splits
     fresh: PathData
