@@ -36,7 +36,7 @@ tables: $(VENV)/.ready-docs
 	$(VENV)/bin/python docs/tables.py
 
 demo: $(VENV)/.ready-demo
-	$(VENV)/bin/python -m arborax.experiments.demo $(ARGS)
+	$(VENV)/bin/python -m arborax_experiments.demo $(ARGS)
 
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)

@@ -18,6 +18,7 @@ import arborax as abx
 
 ROOT = pathlib.Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "arborax"
+LABORATORY = ROOT / "src" / "arborax_experiments"
 
 # The interface that other rooms and users rely on.
 PUBLIC = """
@@ -91,6 +92,49 @@ def test_algebra_does_not_import_jax(path):
         else:
             continue
         assert not any(name.split(".")[0] == "jax" for name in names), path
+
+
+def _imports(path):
+    """Modules that a file imports, with the names taken from them; relative ones as
+    they are written."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            yield "." * node.level + (node.module or ""), names
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(LABORATORY.rglob("*.py")),
+    ids=lambda path: str(path.relative_to(LABORATORY)),
+)
+def test_laboratory_imports_public_names(path):
+    """Nothing private of the library, and no experiment imports another one."""
+    experiments = {p.parent.name for p in LABORATORY.glob("*/task.py")} - {"harness"}
+    assert {"recovery", "rotations", "rough_bergomi", "spd"} <= experiments
+    for module, names in _imports(path):
+        parts = [*module.lstrip(".").split("."), *names]
+        if module.split(".")[0] in ("arborax", "arborax_experiments"):
+            assert not any(part.startswith("_") for part in parts), f"{module}: {names}"
+        if path.parent.name in experiments | {"harness"} and module.startswith(".."):
+            assert not experiments & set(parts), f"{module}: {names}"
+
+
+def test_harness_names_no_model_and_no_experiment():
+    from arborax_experiments import tasks
+
+    words = {name for task in tasks().values() for name in (task.name, *task.models)}
+    # The default of `--model`, which the command line has too.
+    words -= {"bnrde"}
+    for path in (LABORATORY / "harness").glob("*.py"):
+        strings = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not strings & words, path
 
 
 def _pins(name):

@@ -179,6 +179,27 @@ class NCDE(AbstractCausalModel):
         steps = jnp.diff(path.xs, axis=0)
         return solve_pieces(self.core, path.xs[0], steps, linear_velocity)
 
+    def along(
+        self,
+        x0: Float[Array, " channels"],
+        pieces: PyTree[Array],
+        velocity: Callable[..., Float[Array, " channels"]],
+    ) -> PyTree[Array]:
+        """Outputs along any control that is smooth between samples.
+
+        **Arguments:**
+
+        - `x0`: the control at the first sample, from which the initial state is made.
+        - `pieces`: arrays with one entry per sample interval on their first axis.
+        - `velocity`: `velocity(s, piece)`, the derivative of the control along one
+            interval, which `s` runs through from 0 to 1.
+
+        **Returns:**
+
+        Outputs at all samples, one more than there are intervals.
+        """
+        return solve_pieces(self.core, x0, pieces, velocity)
+
     def start(
         self, t: ArrayLike, x: Float[Array, " channels"]
     ) -> tuple[PyTree, PyTree[Array]]:
