@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from . import _quaternions as quaternions
-from ._rotation_windows import check_windows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +210,10 @@ def recorded_windows(
     pieces: Iterable[Float[np.ndarray, "_ 3 3"]], points: int = 21, stride: int = 1
 ) -> Float[np.ndarray, "windows points 3 3"]:
     """Windows that lie within one piece, `stride` samples apart."""
-    check_windows(points, stride)
+    if points < 1 or stride < 1:
+        raise ValueError(
+            f"`points` and `stride` must be positive, got {points} and {stride}."
+        )
     out = [np.zeros((0, points, 3, 3))]
     for piece in pieces:
         starts = np.arange(0, len(piece) - points + 1, stride)
