@@ -1,10 +1,9 @@
 """Symmetric matrices as lower triangles, and their logarithms."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-
-from ..._custom_jvp import custom_jvp
 
 
 FLOOR = 0.05  # below this eigenvalue the logarithm is continued by its tangent
@@ -38,7 +37,7 @@ def identity_triangle(channels: int) -> np.ndarray:
     return np.eye(size_of(channels))[np.tril_indices(size_of(channels))]
 
 
-@custom_jvp
+@jax.custom_jvp
 def log_coordinates(values: Float[Array, "*batch k"]) -> Float[Array, "*batch k"]:
     """Lower triangle of the logarithm, from the lower triangle of a symmetric matrix.
 
