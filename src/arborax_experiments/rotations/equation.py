@@ -103,7 +103,8 @@ class RotationBNRDE(AbstractExtrapolator):
             torque = Torque(Developed(ts, rotations, mask), ts, times)
         fields = Correction(self.mlp, context, velocity, torque)
         no_field = lambda x: x is None  # noqa: E731
-        flow = eqx.tree_at(lambda m: m.vector_field, self.flow, fields, no_field)
+        where = lambda m: m.vector_field  # noqa: E731
+        flow = eqx.tree_at(where, self.flow, fields, is_leaf=no_field)
         count = times.shape[0]
         middle = (count - 1) // 2
         # Both directions have the same length; the shorter one stays at its end.
@@ -114,8 +115,7 @@ class RotationBNRDE(AbstractExtrapolator):
             for part in (later, earlier)
         )
         index = jnp.arange(size, dtype=values.dtype)
-        after, before = jax.vmap(lambda xs: flow(SampledPath(index, xs, check=False)))(
-            jnp.stack([later, earlier])
-        )
+        run = lambda xs: flow(SampledPath(index, xs, check=False))[0]  # noqa: E731
+        after, before = jax.vmap(run)(jnp.stack([later, earlier]))
         z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
         return jnp.einsum("kij,kjl->kil", frame, z)
