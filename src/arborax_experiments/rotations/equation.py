@@ -102,8 +102,8 @@ class RotationBNRDE(AbstractExtrapolator):
         if self.inertia:
             torque = Torque(Developed(ts, rotations, mask), ts, times)
         fields = Correction(self.mlp, context, velocity, torque)
-        no_field = lambda x: x is None  # noqa: E731
-        flow = eqx.tree_at(lambda m: m.vector_field, self.flow, fields, no_field)
+        where = lambda m: m.vector_field  # noqa: E731
+        flow = eqx.tree_at(where, self.flow, fields, is_leaf=lambda x: x is None)
         count = times.shape[0]
         middle = (count - 1) // 2
         # Both directions have the same length; the shorter one stays at its end.
