@@ -6,8 +6,12 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import arborax as abx
 
@@ -133,8 +137,45 @@ def test_harness_names_no_model_and_no_experiment():
         assert not strings & words, path
 
 
-def test_constraints_hold_names_and_numbers_only():
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+def _pins(name):
+    lines = (ROOT / name).read_text().splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): number for name, number in pairs}
+
+
+def _requirements():
+    """Of the core and of each extra, with the extra's name; `bench` pins its own."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {"": project["dependencies"]} | project["optional-dependencies"]
+    del extras["bench"]
+    for extra, texts in extras.items():
+        for text in texts:
+            requirement = Requirement(text)
+            yield extra, canonicalize_name(requirement.name), requirement.specifier
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-lowest.txt"])
+def test_constraints_hold_names_and_numbers_only(name):
+    for line in (ROOT / name).read_text().splitlines():
         if line and not line.startswith("#"):
-            name, _, number = line.partition("==")
-            assert number and not set("/@: ") & set(line), line
+            package, _, number = line.partition("==")
+            assert package and number and not set("/@: ") & set(line), line
+
+
+def test_constraints_allow_every_extra():
+    """The job `installs` tries it; this finds a forgotten line sooner."""
+    pins = _pins("constraints.txt")
+    for extra, name, wanted in _requirements():
+        assert name in pins and pins[name] in wanted, f"{extra}: {name}{wanted}"
+
+
+def test_lower_bounds_are_the_tested_ones():
+    pins = _pins("constraints-lowest.txt")
+    stated = {
+        name: str(wanted).removeprefix(">=")
+        for extra, name, wanted in _requirements()
+        if extra not in ("docs", "lint")
+    }
+    assert {n: Version(v) for n, v in pins.items()} == {
+        n: Version(v) for n, v in stated.items()
+    }

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._varying import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
 from ._prepare import Kind
@@ -91,7 +92,7 @@ def _ito_words(dx: Array, brackets: Array | None, depth: int) -> list[Array]:
 
     steps = jnp.moveaxis(dx, -2, 0)
     moved = None if brackets is None else jnp.moveaxis(brackets, -3, 0)
-    return lax.scan(step, zeros(), (steps, moved))[0]
+    return scan(step, zeros(), (steps, moved))[0]
 
 
 def explicit_features(

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._custom_jvp import custom_jvp
 from ._iterated import random_levels
 from ._prepare import Brackets, prepare
 from ._shapes import forest_shapes, ladder, shape_symmetry
@@ -18,7 +19,7 @@ from ._shapes import forest_shapes, ladder, shape_symmetry
 _BLOCK = 2**18  # numbers per array in one block of paths: stay near the cache
 
 
-@jax.custom_jvp
+@custom_jvp
 def cosine(turns: Float[Array, "..."]) -> Float[Array, "..."]:
     """`cos(2 pi turns)` by range reduction and a polynomial.
 

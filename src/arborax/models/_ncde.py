@@ -13,9 +13,8 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, EuclideanRK
-from ._base import AbstractCausalModel, check_path
+from ._base import AbstractCausalModel, as_output, check_path
 from ._cde import adaptive_solve, fixed_solve, fixed_step
-from ._heads import as_output, output_point, raw_size
 from ._mlp import MLP, VectorField
 
 
@@ -70,14 +69,14 @@ class Core(eqx.Module):
             key=second,
         )
         self.vector_field = VectorField(mlp, channels, hidden)
-        size = raw_size(self.output)
+        size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
         self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
         self.adaptive = adaptive
         self.max_steps = max_steps
 
     def point(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
-        return output_point(self.output, self.readout(h))
+        return self.output.project_vector(self.readout(h))
 
 
 def linear_velocity(s, piece: Float[Array, " channels"]) -> Float[Array, " channels"]:

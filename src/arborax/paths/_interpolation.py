@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from .._inputs import as_floating, as_values
 from ._augment import rectilinear
-from ._checks import as_floating
 from ._missing import (
     check_times,
-    check_values,
     divide,
     fill_missing,
     neighbours,
@@ -45,11 +44,12 @@ def _prepare(
     ts: ArrayLike, xs: ArrayLike, mask: ArrayLike | None, check: bool
 ) -> tuple[Array, Array, Array]:
     """Checked times, values and full mask; a single point is held for one unit."""
-    xs = check_values(xs)
+    given = ts, xs
+    xs = as_values("xs", xs)
     ts = check_times(ts, xs)
     mask = observed_mask(xs, mask)
     if check:
-        xs = SampledPath(ts, xs, mask).xs
+        xs = SampledPath(*given, mask).xs
     if xs.shape[-2] == 1:
         ts = jnp.concatenate([ts, ts + 1], axis=-1)
         xs = jnp.concatenate([xs, xs], axis=-2)
@@ -119,7 +119,7 @@ class LinearInterpolation(AbstractInterpolation):
         - `xs`: `(..., times, channels)`.
         - `mask`: boolean, True where observed, per time or per time and channel.
             `None`: NaN marks a missing value.
-        - `check`: whether values are checked by `equinox.error_if`.
+        - `check`: whether values are checked; see [`arborax.SampledPath`][].
         """
         ts, xs, seen = _prepare(ts, xs, mask, check)
         self.ts = ts

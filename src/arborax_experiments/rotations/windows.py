@@ -17,12 +17,26 @@ def rotation_windows(
 ) -> Windows:
     """All windows of `points` samples, `stride` samples apart, trajectory by
     trajectory."""
+    check_windows(points, stride)
+    if rotations.ndim != 4:
+        raise ValueError(
+            "`rotations` must be (trajectories, times, 3, 3), got shape "
+            f"{rotations.shape}: give a single trajectory as `rotations[None]`."
+        )
     count = rotations.shape[1]
-    if not 1 <= points <= count:
+    if points > count:
         raise ValueError(f"a window of {points} points does not fit into {count}.")
     starts = np.arange(0, count - points + 1, stride)
     index = starts[:, None] + np.arange(points)
     return rotations[:, index].reshape(-1, points, 3, 3)
+
+
+def check_windows(points: int, stride: int) -> None:
+    """Refuse windows without points, and those that do not move on."""
+    if points < 1 or stride < 1:
+        raise ValueError(
+            f"`points` and `stride` must be positive, got {points} and {stride}."
+        )
 
 
 def split_rotations(
@@ -109,11 +123,11 @@ def observe(
         raise ValueError(f"`drop` is a part of the samples in [0, 1), got {drop}.")
     rng = np.random.default_rng(seed)
     size = np.broadcast_to(np.asarray(noise, np.float64), (count,))
-    if (size < 0).any():
+    if not (size >= 0).all():
         raise ValueError(f"`noise` must not be negative, got {noise}.")
     dtype = windows.dtype
     unit = np.broadcast_to(np.asarray(step, dtype), (count,))
-    if (unit <= 0).any():
+    if not (unit > 0).all():
         raise ValueError(f"`step` must be positive, got {step}.")
     vectors = size[:, None, None] * rng.standard_normal((count, observed, 3))
     shake = rotation_matrices(vectors)
