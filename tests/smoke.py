@@ -106,7 +106,7 @@ def checkpoint() -> None:
 
 
 def cli() -> None:
-    command = "from arborax.experiments._entry import main; main(['--help'])"
+    command = "from arborax.cli import main; main(['--help'])"
     out = subprocess.run(
         [sys.executable, "-c", command], capture_output=True, text=True
     )

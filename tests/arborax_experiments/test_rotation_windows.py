@@ -1,5 +1,7 @@
 """Windows of rotations: splits and observations."""
 
+import inspect
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -55,6 +57,9 @@ def test_rotation_matrices_against_scipy(rng):
     "call, message",
     [
         (lambda: rotation_windows(np.zeros((2, 5, 3, 3)), 6), "does not fit"),
+        (lambda: rotation_windows(np.zeros((2, 5, 3, 3)), 3, 0), "then 0 on"),
+        (lambda: inspect.unwrap(rotation_windows)(np.zeros((5, 3, 3)), 3), r"s.None"),
+        (lambda: observe(np.zeros((2, 5, 3, 3)), 3, noise=np.nan), "noise"),
         (lambda: observe(np.zeros((2, 21, 3, 3)), 1), "observed"),
         (lambda: observe(np.zeros((2, 21, 3, 3)), drop=1.0), "drop"),
         (lambda: observe(np.zeros((2, 21, 3, 3)), noise=-0.1), "noise"),

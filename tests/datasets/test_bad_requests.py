@@ -59,24 +59,9 @@ def test_keys_of_both_kinds():
         (lambda: ds.FreeRotation(step=NAN), ValueError, "`step`, `times`"),
         (lambda: ds.DrivenRotation(carrier=(2.0, 1.0)), ValueError, "got .2.0, 1.0"),
         (
-            lambda: ds.rotation_windows(np.zeros((2, 5, 3, 3)), 3, 0),
-            ValueError,
-            "`stride` must be positive",
-        ),
-        (
-            lambda: plainly(ds.rotation_windows, np.zeros((5, 3, 3)), 3),
-            ValueError,
-            r"rotations\[None\]",
-        ),
-        (
             lambda: ds.recorded_windows([np.zeros((5, 3, 3))], 3, 0),
             ValueError,
             "`stride` must be positive",
-        ),
-        (
-            lambda: ds.observe(np.zeros((2, 5, 3, 3)), 3, noise=NAN),
-            ValueError,
-            "`noise` must not be negative",
         ),
         (
             lambda: plainly(ds.rolling_covariances, np.zeros(5), 3),

@@ -102,9 +102,8 @@ class RotationBNRDE(AbstractExtrapolator):
         if self.inertia:
             torque = Torque(Developed(ts, rotations, mask), ts, times)
         fields = Correction(self.mlp, context, velocity, torque)
-        no_field = lambda x: x is None  # noqa: E731
         where = lambda m: m.vector_field  # noqa: E731
-        flow = eqx.tree_at(where, self.flow, fields, is_leaf=no_field)
+        flow = eqx.tree_at(where, self.flow, fields, is_leaf=lambda x: x is None)
         count = times.shape[0]
         middle = (count - 1) // 2
         # Both directions have the same length; the shorter one stays at its end.
@@ -115,7 +114,8 @@ class RotationBNRDE(AbstractExtrapolator):
             for part in (later, earlier)
         )
         index = jnp.arange(size, dtype=values.dtype)
-        run = lambda xs: flow(SampledPath(index, xs, check=False))[0]  # noqa: E731
-        after, before = jax.vmap(run)(jnp.stack([later, earlier]))
+        after, before = jax.vmap(lambda xs: flow(SampledPath(index, xs, check=False)))(
+            jnp.stack([later, earlier])
+        )
         z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
         return jnp.einsum("kij,kjl->kil", frame, z)

@@ -17,26 +17,19 @@ def rotation_windows(
 ) -> Windows:
     """All windows of `points` samples, `stride` samples apart, trajectory by
     trajectory."""
-    check_windows(points, stride)
     if rotations.ndim != 4:
         raise ValueError(
             "`rotations` must be (trajectories, times, 3, 3), got shape "
             f"{rotations.shape}: give a single trajectory as `rotations[None]`."
         )
     count = rotations.shape[1]
-    if points > count:
-        raise ValueError(f"a window of {points} points does not fit into {count}.")
+    if stride < 1 or not 1 <= points <= count:
+        raise ValueError(
+            f"a window of {points} points, then {stride} on, does not fit into {count}."
+        )
     starts = np.arange(0, count - points + 1, stride)
     index = starts[:, None] + np.arange(points)
     return rotations[:, index].reshape(-1, points, 3, 3)
-
-
-def check_windows(points: int, stride: int) -> None:
-    """Refuse windows without points, and those that do not move on."""
-    if points < 1 or stride < 1:
-        raise ValueError(
-            f"`points` and `stride` must be positive, got {points} and {stride}."
-        )
 
 
 def split_rotations(
