@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def as_floating(name: str, value: Any) -> jax.Array:
-    """`value` as a JAX array of real floating dtype; anything else is refused."""
+def as_array(name: str, value: Any) -> jax.Array:
+    """`value` as a JAX array of numbers or booleans; anything else is refused."""
     if hasattr(value, "to_numpy"):
         raise TypeError(
             f"`{name}` must be an array, got a {type(value).__name__}. Convert it with "
@@ -29,10 +29,15 @@ def as_floating(name: str, value: Any) -> jax.Array:
         )
     if kind in ("O", "U", "S", "T"):
         raise TypeError(
-            f"`{name}` must be an array of real floating dtype, got dtype "
-            f"{value.dtype}. Convert it to numbers first."
+            f"`{name}` must be an array of numbers, got dtype {value.dtype}. Convert "
+            "it first."
         )
-    array = jnp.asarray(value)
+    return jnp.asarray(value)
+
+
+def as_floating(name: str, value: Any) -> jax.Array:
+    """`value` as a JAX array of real floating dtype; anything else is refused."""
+    array = as_array(name, value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "

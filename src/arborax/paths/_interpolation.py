@@ -7,9 +7,11 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_floating, as_values
+from .._values import is_concrete, refuse
 from ._augment import rectilinear
 from ._missing import (
     check_times,
@@ -26,7 +28,8 @@ class AbstractInterpolation(eqx.Module):
     """A continuous path through samples, evaluated at any times.
 
     Outside the sampled interval the first or last segment is continued (a path with
-    `lengths` is stopped, so it is continued by its last value). A channel is constant
+    `lengths` is stopped, so it is continued by its last value, with slope zero from its
+    last valid time on). A channel is constant
     before its first and after its last observation, and zero if it has none.
     """
 
@@ -64,7 +67,10 @@ def _at_times(
 
     `tables` hold arrays `(..., rows, channels)`, indexed by `fn` on the row axis.
     """
-    t = as_floating("t", t).astype(ts.dtype)
+    known = is_concrete(t)
+    query = as_floating("t", t).astype(ts.dtype)
+    finite = np.isfinite(np.asarray(t)) if known else jnp.isfinite(query)
+    t = refuse(query, ~finite, "`t` must be finite, got NaN or infinity.")
 
     def unbatched(ts, *tables):
         segment = jnp.searchsorted(ts, t, side="right") - 1

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import as_floating, as_values, is_suffix
+from .._inputs import as_array, as_floating, as_values, is_suffix
 
 
 def observed_mask(
@@ -15,7 +15,7 @@ def observed_mask(
     """The mask of observed values in the shape of `xs`; `None` reads NaN as missing."""
     if mask is None:
         return ~jnp.isnan(xs)
-    mask = jnp.asarray(mask)
+    mask = as_array("mask", mask)
     if mask.dtype != jnp.bool_:
         raise TypeError(
             f"`mask` must be boolean (True where observed), got {mask.dtype}."

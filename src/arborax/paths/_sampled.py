@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import as_count, as_floating, as_values, is_suffix
+from .._inputs import as_array, as_count, as_floating, as_values, is_suffix
 from .._values import is_concrete, refuse
 from ._missing import (
     check_times,
@@ -92,10 +92,10 @@ class SampledPath(eqx.Module):
         ts = check_times(ts, xs)
         batch, times, dim = xs.shape[:-2], xs.shape[-2], xs.shape[-1]
         if mask is not None:
-            mask = jnp.asarray(mask)
+            mask = as_array("mask", mask)
             observed_mask(xs, mask)
         if lengths is not None:
-            lengths = jnp.asarray(lengths)
+            lengths = as_array("lengths", lengths)
             if not jnp.issubdtype(lengths.dtype, jnp.integer):
                 raise TypeError(f"`lengths` must be integers, got {lengths.dtype}.")
             if not is_suffix(lengths.shape, batch):

@@ -59,6 +59,39 @@ class Steps(NamedTuple):
         return out
 
 
+def read_elements(
+    alg: AbstractHopfAlgebra, *, primitive: bool = False, **given: Any
+) -> tuple[Float[Array, "..."], ...]:
+    """Finite elements of `alg` with leading axes that fit, by name."""
+    size = alg.primitive_size if primitive else alg.size
+    arrays = []
+    for name, value in given.items():
+        array = as_floating(name, value)
+        if array.ndim < 1 or array.shape[-1] != size:
+            what = "primitive_size" if primitive else "size"
+            raise ValueError(
+                f"`{name}` must have shape (..., {size}), the `{what}` of {alg}; got "
+                f"{array.shape}"
+            )
+        known = is_concrete(value)
+        finite = np.isfinite(np.asarray(value)) if known else jnp.isfinite(array)
+        message = f"`{name}` has NaN or infinite values."
+        arrays.append(refuse(array, ~finite, message))
+    check_leading(*given, *(array.shape[:-1] for array in arrays))
+    return tuple(arrays)
+
+
+def check_leading(*names_and_shapes: Any) -> None:
+    """Refuse leading axes that do not broadcast: names first, then as many shapes."""
+    half = len(names_and_shapes) // 2
+    names, shapes = names_and_shapes[:half], names_and_shapes[half:]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = ", ".join(f"{n} {s}" for n, s in zip(names, shapes))
+        raise ValueError(f"leading axes do not fit together: {text}.") from None
+
+
 def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
     """What a signature in `alg` needs of a path and of brackets.
 

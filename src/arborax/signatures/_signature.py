@@ -22,7 +22,7 @@ from ..algebra import (
 )
 from ._chain import chained, is_long, left_point_chain, word_chain
 from ._depth_two import two_levels
-from ._increments import letter_increments, read_path
+from ._increments import letter_increments, read_elements, read_path
 from ._left_point import multiply_trees, TreeAlgebra
 from ._sparse_rows import apply_rows
 from ._stored import stored
@@ -260,7 +260,7 @@ def log_signature(
 
 def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:
     """Chen's identity: the signature over two adjacent intervals, in time order."""
-    return alg.product(jnp.asarray(s), jnp.asarray(t))
+    return alg.product(*read_elements(alg, s=s, t=t))
 
 
 def signature_from_increments(
@@ -280,12 +280,11 @@ def signature_from_increments(
     Array `(..., alg.size)`. Steps are multiplied in about `sqrt(steps)` chunks, each
     recomputed in the backward pass, so memory grows like `sqrt(steps) * size`.
     """
-    ell = jnp.asarray(ell)
+    (ell,) = read_elements(alg, primitive=True, ell=ell)
     if ell.ndim < 2:
         raise ValueError(
             f"`ell` must have shape (..., steps, {alg.primitive_size}), got {ell.shape}"
         )
-    alg._check(ell, "ell", primitive=True)
     steps = ell.shape[-2]
     chunk = max(1, int(steps**0.5))
     count = max(1, -(-steps // chunk))

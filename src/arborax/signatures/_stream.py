@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from .._inputs import as_count
 from ..algebra import AbstractHopfAlgebra
-from ._increments import read_path
+from ._increments import check_leading, read_elements, read_path
 from ._signature import log_signature_of_steps, signature_of_steps
 
 
@@ -33,6 +33,8 @@ def extend_signature(
     """
     read = read_path(path, alg, brackets)
     steps = jnp.diff(read.values, axis=-2)
+    (s,) = read_elements(alg, s=s)
+    check_leading("s", "path", s.shape[:-1], steps.shape[:-2])
     return read.guard(alg.product(s, signature_of_steps(alg, steps, read.brackets)))
 
 
