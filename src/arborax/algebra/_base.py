@@ -38,7 +38,7 @@ class AbstractHopfAlgebra(abc.ABC):
         for name, value in (("dim", self.dim), ("depth", self.depth)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
                 raise TypeError(
-                    f"`{name}` must be an integer, got {reprlib.repr(value)}"
+                    f"`{name}` must be an integer, got {reprlib.repr(value)[:60]}"
                 )
             if value < 1:
                 raise ValueError(f"`{name}` must be at least 1, got {value}")
@@ -166,7 +166,7 @@ class AbstractHopfAlgebra(abc.ABC):
     def _check(self, x, name: str, primitive: bool = False):
         if not hasattr(x, "__array_namespace__"):
             raise TypeError(
-                f"`{name}` must be a NumPy or JAX array, got {reprlib.repr(x)}"
+                f"`{name}` must be a NumPy or JAX array, got {reprlib.repr(x)[:60]}"
             )
         if x.dtype != object and not np.issubdtype(x.dtype, np.inexact):
             raise TypeError(f"`{name}` must be floating point, got dtype {x.dtype}")

@@ -2,13 +2,14 @@
 
 import functools as ft
 import inspect
-import reprlib
 from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
+
+from .._values import shown
 
 
 # What the arguments of each method of a geometry are, in order.
@@ -84,8 +85,8 @@ def check_arrays(name: str, value: Any, shape: Any, what: str) -> None:
     for leaf in leaves:
         if not (hasattr(leaf, "shape") and hasattr(leaf, "dtype")):
             raise TypeError(
-                f"`{name}` must be {what}, of shape {reprlib.repr(shape)}; got "
-                f"{reprlib.repr(value)}. Convert it by `jnp.asarray`."
+                f"`{name}` must be {what}, of shape {shown(shape)}; got "
+                f"{shown(value)}. Convert it by `jnp.asarray`."
             )
         if not jnp.issubdtype(leaf.dtype, jnp.floating):
             raise TypeError(
@@ -94,7 +95,7 @@ def check_arrays(name: str, value: Any, shape: Any, what: str) -> None:
             )
     got = jtu.tree_map(lambda leaf: tuple(leaf.shape), value)
     if got != shape:
-        shape, got = reprlib.repr(shape), reprlib.repr(got)
+        shape, got = shown(shape), shown(got)
         raise ValueError(
             f"`{name}`: {what} has shape {shape}, got {got}. For a batch use "
             "`jax.vmap`."
@@ -120,6 +121,6 @@ def check_key(key: Any) -> None:
         fits = dtype == jnp.uint32 and shape is not None and len(shape) == 1
     if not fits:
         raise TypeError(
-            f"`key` must be one JAX random key, got {reprlib.repr(key)}. Make one by "
+            f"`key` must be one JAX random key, got {shown(key)}. Make one by "
             "`jax.random.key(0)`; for a batch use `jax.vmap`."
         )

@@ -1,7 +1,6 @@
 """Driving fields in the forms users write them, behind one interface."""
 
 import inspect
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
+
+from .._values import shown
 
 
 class DrivingFields(eqx.Module):
@@ -67,7 +68,7 @@ def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
         array = jnp.asarray(value)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must return one array, got {reprlib.repr(value)}. Stack lists of "
+            f"{name} must return one array, got {shown(value)}. Stack lists of "
             "rows by `jnp.stack`."
         ) from error
     if jnp.iscomplexobj(array):
@@ -125,12 +126,12 @@ def as_driving_fields(
                 "given. Give one callable for each channel."
             )
         fields = tuple(fields)
-    each = fields if isinstance(fields, tuple) else (fields,)
+    each: tuple[Any, ...] = fields if isinstance(fields, tuple) else (fields,)
     for field in each:
         if not callable(field):
             raise TypeError(
                 "`fields` must be a callable, or a list of callables, one for each "
-                f"channel; got {reprlib.repr(type(field).__name__)}."
+                f"channel; got {shown(type(field).__name__)}."
             )
     if time_dependent is None:
         timed = [_takes_time(field) for field in each]

@@ -2,7 +2,6 @@
 
 import functools as ft
 import math
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
+from .._values import shown
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -69,6 +69,7 @@ class WindowField(eqx.Module):
             raise TypeError(f"call this window field as `field{expected}`.")
         t = args[0] if self.time_dependent else None
         y, lam = args[-2:]
+        self.geometry.check_shape(y)
         return self.evaluate(t, y, self.coefficients(lam))
 
     @property
@@ -87,10 +88,14 @@ class WindowField(eqx.Module):
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
         """What `evaluate` needs of the log-signature. Linear; do this once per
         window."""
-        if jnp.shape(lam) != (self.alg.primitive_size,):
+        if not jnp.issubdtype(getattr(lam, "dtype", object), jnp.floating):
+            raise TypeError(
+                f"a log-signature is an array of floating point, got {shown(lam)}."
+            )
+        if lam.shape != (self.alg.primitive_size,):
             raise ValueError(
                 f"a log-signature in {self.alg} has shape "
-                f"({self.alg.primitive_size},), got {jnp.shape(lam)}. For a batch use "
+                f"({self.alg.primitive_size},), got {lam.shape}. For a batch use "
                 "`jax.vmap`."
             )
         if self.alg.depth == 3:
@@ -200,13 +205,11 @@ def lift(
     """
     if not isinstance(alg, AbstractHopfAlgebra):
         raise TypeError(
-            "`alg` must be an algebra such as `Shuffle(2, 3)`, got "
-            f"{reprlib.repr(alg)}."
+            f"`alg` must be an algebra such as `Shuffle(2, 3)`, got {shown(alg)}."
         )
     if not isinstance(geometry, AbstractGeometry):
         raise TypeError(
-            "`geometry` must be a geometry such as `SO(3)`, got "
-            f"{reprlib.repr(geometry)}."
+            f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
         )
     if isinstance(alg, GrossmanLarson) and not is_flat(geometry):
         raise ValueError(

@@ -1,7 +1,6 @@
 """Windows and depths chosen on the fly, from cached dyadic log-signatures."""
 
 import math
-import reprlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from .._values import is_concrete
+from .._values import is_concrete, shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -62,7 +61,7 @@ def dyadic_control(
         levels = max(0, int(math.log2(max(path.num_times - 1, 1))))
     if isinstance(levels, bool) or not isinstance(levels, int) or levels < 0:
         raise ValueError(
-            f"`levels` must be an integer and not negative, got {reprlib.repr(levels)}."
+            f"`levels` must be an integer and not negative, got {shown(levels)}."
         )
     filled = path.filled().ts
     if not is_concrete(filled):
@@ -181,7 +180,7 @@ def solve_adaptive(
     if not isinstance(control, DyadicControl):
         raise TypeError(
             "`control` must come from `arborax.dyadic_control`, got "
-            f"{reprlib.repr(type(control).__name__)}."
+            f"{shown(type(control).__name__)}."
         )
     if not is_concrete(y0, control):
         raise ValueError(

@@ -1,6 +1,5 @@
 """What a solve refuses before it runs: controls, states, schemes and times."""
 
-import reprlib
 from typing import Any
 
 import jax.numpy as jnp
@@ -8,7 +7,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .._values import is_concrete
+from .._values import is_concrete, shown
 from ..geometry import AbstractGeometry, Euclidean
 from ._base import AbstractSolver
 
@@ -19,7 +18,7 @@ def as_array(name: str, value: Any) -> Array:
         return jnp.asarray(value)
     except (TypeError, ValueError, OverflowError) as error:
         raise TypeError(
-            f"`{name}` must be an array of numbers, got {reprlib.repr(value)}."
+            f"`{name}` must be an array of numbers, got {shown(value)}."
         ) from error
 
 
@@ -28,7 +27,7 @@ def check_geometry(geometry: Any) -> None:
     if not isinstance(geometry, AbstractGeometry):
         raise TypeError(
             "`geometry` must be a geometry such as `SO(3)` or `Euclidean(2)`, got "
-            f"{reprlib.repr(geometry)}."
+            f"{shown(geometry)}."
         )
 
 
@@ -74,7 +73,7 @@ def check_solver(solver: Any, geometry: AbstractGeometry, calculus: str) -> None
     if not isinstance(solver, AbstractSolver):
         raise TypeError(
             "`solver` must be an arborax scheme such as `CFEES25()`, got "
-            f"{reprlib.repr(solver)}. Wrap a Diffrax Runge-Kutta solver as "
+            f"{shown(solver)}. Wrap a Diffrax Runge-Kutta solver as "
             "`EuclideanRK(solver)` in flat space or `RKMK(solver)` anywhere."
         )
     solver.check(geometry, calculus)
@@ -83,9 +82,7 @@ def check_solver(solver: Any, geometry: AbstractGeometry, calculus: str) -> None
 def check_count(name: str, value: Any) -> None:
     """Refuse what is not a positive Python integer."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(
-            f"`{name}` must be a positive integer, got {reprlib.repr(value)}."
-        )
+        raise ValueError(f"`{name}` must be a positive integer, got {shown(value)}.")
 
 
 def check_calculus(calculus: str, geometry: AbstractGeometry) -> None:
@@ -108,7 +105,7 @@ def check_control(control: Any) -> None:
         if not hasattr(control, name):
             raise TypeError(
                 "`control` must be made by `arborax.rough_path(ts, xs, alg)`, got "
-                f"{reprlib.repr(type(control).__name__)}."
+                f"{shown(type(control).__name__)}."
             )
     lams, knots = jnp.shape(control.log_signatures), jnp.shape(control.knots)
     if len(lams) > 2 or len(knots) > 1:

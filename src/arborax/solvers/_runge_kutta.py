@@ -1,7 +1,6 @@
 """Explicit Runge-Kutta schemes in the Lie algebra, from any Butcher tableau."""
 
 import functools as ft
-import reprlib
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._values import shown
 from ..geometry import AbstractGeometry
 from ._base import AbstractSolver, add, combination, scale, subtract
 
@@ -37,7 +37,7 @@ def _as_tableau(scheme: Any, order: int | None) -> Tableau:
     if not isinstance(tableau, diffrax.ButcherTableau):
         raise TypeError(
             "expected an explicit Diffrax Runge-Kutta solver (`diffrax.Dopri5()`) or a "
-            f"`diffrax.ButcherTableau`, got {reprlib.repr(scheme)}. Other schemes "
+            f"`diffrax.ButcherTableau`, got {shown(scheme)}. Other schemes "
             "are arborax's own: `LieEuler`, `CFEES25`, `CF4`."
         )
     if tableau.implicit:

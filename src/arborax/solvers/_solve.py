@@ -1,7 +1,6 @@
 """The log-ODE solve: one scan over the windows of a control."""
 
 import functools as ft
-import reprlib
 from collections.abc import Callable, Sequence
 
 import jax
@@ -9,7 +8,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree, Real
 
-from .._values import is_concrete, refuse
+from .._values import is_concrete, refuse, shown
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, is_flat, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports
@@ -61,9 +60,7 @@ def _check_options(adjoint, interpolation, save, ts, solver, control, geometry):
         ("save", save, _SAVES),
     ):
         if not isinstance(value, str) or value not in allowed:
-            raise ValueError(
-                f"`{name}` must be one of {allowed}, got {reprlib.repr(value)}."
-            )
+            raise ValueError(f"`{name}` must be one of {allowed}, got {shown(value)}.")
     if adjoint == "reversible":
         supports(solver)
     if ts is None:
