@@ -90,6 +90,8 @@ def test_epoch_stamps_in_the_adaptive_solve():
 
 
 def test_epoch_stamps_in_diffrax():
+    """Diffrax itself computes in the wider of the two dtypes."""
+
     @eqx.filter_jit
     def run(control, origin, ts):
         timed = lambda t, y: fields(t, y, origin)  # noqa: E731

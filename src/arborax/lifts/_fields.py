@@ -126,7 +126,7 @@ def as_driving_fields(
                 "given. Give one callable for each channel."
             )
         fields = tuple(fields)
-    each = fields if isinstance(fields, tuple) else (fields,)
+    each: tuple[Any, ...] = fields if isinstance(fields, tuple) else (fields,)
     for field in each:
         if not callable(field):
             raise TypeError(

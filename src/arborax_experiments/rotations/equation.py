@@ -114,8 +114,7 @@ class RotationBNRDE(AbstractExtrapolator):
             for part in (later, earlier)
         )
         index = jnp.arange(size, dtype=values.dtype)
-        after, before = jax.vmap(lambda xs: flow(SampledPath(index, xs, check=False)))(
-            jnp.stack([later, earlier])
-        )
+        run = lambda xs: flow(SampledPath(index, xs, check=False))[0]  # noqa: E731
+        after, before = jax.vmap(run)(jnp.stack([later, earlier]))
         z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
         return jnp.einsum("kij,kjl->kil", frame, z)
