@@ -112,6 +112,7 @@ def training(folder: Path, kills: int, seed: int) -> dict[str, int]:
         step = 0 if found is None else found[0]
         assert step >= last, f"step {last} was lost, the newest is {step}"
         last = step
+        print(f"killed at step {step}", file=sys.stderr, flush=True)
     total = last + 5
 
     def finish(name: str):

@@ -40,18 +40,18 @@ def run(*arguments):
 
 
 @pytest.mark.parametrize(
-    "what, kills",
+    "what, kills, seed",
     [
-        ("training", 10),
-        ("writer", 50),
-        pytest.param("training", 1000, marks=slow),
-        pytest.param("writer", 1000, marks=slow),
+        ("training", 10, 0),
+        ("writer", 50, 0),
+        *(pytest.param("training", 200, seed, marks=slow) for seed in range(1, 6)),
+        pytest.param("writer", 1000, 1, marks=slow),
     ],
 )
-def test_killed_again_and_again(tmp_path, what, kills):
+def test_killed_again_and_again(tmp_path, what, kills, seed):
     """SIGKILL; every step that was safe stays safe, and the weights in the end are bit
     for bit those of a run without kills."""
-    result = run(HERE / "faults.py", what, tmp_path, kills, 0)
+    result = run(HERE / "faults.py", what, tmp_path, kills, seed)
     assert result.returncode == 0, result.stderr
     counts = json.loads(result.stdout)
     print(what, counts)
