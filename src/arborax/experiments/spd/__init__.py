@@ -7,6 +7,7 @@ from ._generator import (
     make_generator as make_generator,
     MODELS as MODELS,
 )
+from ._objectives import OBJECTIVES as OBJECTIVES
 from ._report import report as report
 from ._run import run as run
 from ._scores import score as score
