@@ -129,7 +129,7 @@ class Stepped(Exception):
 
 
 class Steps:
-    """Stands in for `arborax.fit`: two steps of it, whatever the experiment asks for."""
+    """Stands in for `arborax.fit`: takes two steps, however many are asked for."""
 
     def __init__(self, fit):
         self.fit = fit
