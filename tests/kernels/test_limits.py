@@ -55,7 +55,7 @@ def _planar_series(c, terms=40):
 
 def test_blow_up_is_explained():
     x = _line(200, [2.5])
-    with pytest.raises(Exception, match="radius of convergence"):
+    with pytest.raises(ValueError, match="radius of convergence"):
         abx.signature_kernel(x, x, "branched").block_until_ready()
     for scale in ("auto", "bounded"):
         value = abx.signature_kernel(x, x, "branched", scale=scale)

@@ -7,20 +7,35 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._custom_jvp import custom_jvp, Function
+from ._checks import check_arrays
 from ._functions import safe_norm
 from ._matrix import expm_symmetric, lyapunov, matmul, symmetrise, transpose
+
+
+def _check_square(name: str, a: Array) -> None:
+    """Refuse what is not one square matrix."""
+    shape = getattr(a, "shape", (0,))
+    check_arrays(name, a, (shape[0],) * 2 if shape else ("n", "n"), "a square matrix")
+
+
+def _check_vector(name: str, v: Array) -> int:
+    """The length of a vector; refuse anything else."""
+    shape = getattr(v, "shape", None)
+    check_arrays(name, v, shape[:1] if shape else ("k",), "a vector")
+    return v.shape[0]
 
 
 def vech(a: Float[Array, "n n"]) -> Float[Array, " k"]:
     """Lower triangle of a matrix read by rows, 00, 10, 11, 20, 21, 22, ...,
     unscaled."""
+    _check_square("a", a)
     i, j = np.tril_indices(a.shape[-1])
     return a[i, j]
 
 
 def unvech(v: Float[Array, " k"]) -> Float[Array, "n n"]:
     """Symmetric matrix with lower triangle `v`; the inverse of `vech`."""
-    k = v.shape[-1]
+    k = _check_vector("v", v)
     n = round((2 * k + 0.25) ** 0.5 - 0.5)
     if n * (n + 1) // 2 != k:
         raise ValueError(
@@ -45,6 +60,7 @@ def gram_schmidt_6d(a: Float[Array, " 6"]) -> Float[Array, "3 3"]:
     and derivative are finite everywhere; the result is a rotation wherever the two
     inputs are independent.
     """
+    check_arrays("a", a, (6,), "six numbers")
     first, second = a[:3], a[3:]
     first = first / jnp.maximum(safe_norm(first), 1e-7)
     second = second - jnp.sum(first * second) * first
@@ -63,6 +79,7 @@ def project_rotation(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     where singular values repeat, to any order and in both modes. It is singular only
     where the nearest rotation is not unique.
     """
+    _check_square("a", a)
     u, _, vt = jnp.linalg.svd(a)
     sign = jnp.sign(jnp.linalg.det(u) * jnp.linalg.det(vt))
     u = jnp.concatenate([u[:, :-1], u[:, -1:] * sign], axis=1)
@@ -127,6 +144,7 @@ def clip_spectrum(
     Second derivatives are exact except where an eigenvalue is clipped while others
     coincide: there they are finite, with the term across the coinciding pair left out.
     """
+    _check_square("s", s)
     return _Clip(low, high)(s)[0]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
 from . import _recursions, _series
@@ -45,19 +46,34 @@ def _static(
     """Second difference of a static kernel over cells given by their end points."""
     kernel = eqx.combine(theta, frame)
     value = kernel.gram if outer else kernel
-    (x0, x1), (y0, y1) = x, y
-    c = value(x1, y1) - value(x1, y0) - value(x0, y1) + value(x0, y0)
+    (x0, x1), (y0, y1) = jtu.tree_map(lambda p: jnp.swapaxes(p, -1, -2), (x, y))
+
+    def difference(y: Array) -> Array:
+        return value(x1, y) - value(x0, y)
+
+    if outer:
+        # A loop of two, because its inputs are stored. XLA would otherwise slice them
+        # out of the path within the loop over pairs, which it then cannot vectorise.
+        ends = lax.map(difference, jnp.stack([y0, y1]))
+        c = ends[1] - ends[0]
+    else:
+        c = difference(y1) - difference(y0)
     return c if factor == 1 else c * factor
 
 
 def _cells(points: Array, linear: bool, times: int, outer: bool) -> PyTree:
-    """Cell data `(steps, batch, d)` from points `(batch, times, d)`, refined."""
-    points = jnp.swapaxes(points, 0, 1)
+    """Cell data from points `(batch, times, d)`, refined.
+
+    Increments `(steps, batch, d)` for the linear kernel, otherwise both end points
+    `(steps, d, batch)`: their distances are summed channel by channel.
+    """
     if not linear:
+        points = jnp.transpose(points, (1, 2, 0))
         left, right = points[:-1], points[1:]
         if times > 1:
             left, right = (jnp.repeat(p, times, axis=0) for p in (left, right))
         return left, right
+    points = jnp.swapaxes(points, 0, 1)
     dx = jnp.diff(points, axis=0)
     if times > 1:
         dx = jnp.repeat(dx, times, axis=0) / times

@@ -7,9 +7,10 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._varying import scan
+from ._checks import as_sample
 from ._features import tensor_multiply
 from ._kernel import Path
-from ._prepare import prepare
+from ._prepare import check_kind, prepare
 
 
 def _with_martingales(dx: Array, depth: int) -> tuple[Array, Array]:
@@ -76,8 +77,9 @@ def expected_signature(
     Array `(words,)`, by length then lexicographically, without the empty word: the
     coordinates of `Shuffle(d, depth)`.
     """
+    check_kind("geometric", depth)
     points, _ = prepare(
-        x,
+        as_sample("x", x),
         None,
         kind="geometric",
         time=add_time,
@@ -94,7 +96,7 @@ def expected_signature(
             f"{len(flags)}."
         )
     flags = [False] * int(add_time) + flags
-    steps = jnp.diff(points.reshape(-1, *points.shape[-2:]), axis=1)
+    steps = jnp.diff(points, axis=1)
     values, controls = _with_martingales(steps, depth)
     mean = jnp.mean(values, axis=0)
     if not any(flags):

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._values import is_concrete, refuse
 from .._varying import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
-from ._prepare import Kind
+from ._checks import as_points
+from ._prepare import check_kind, Kind
 
 
 InnerProduct = Literal["hopf", "trees"]
@@ -120,6 +122,8 @@ def explicit_features(
     Array `(..., features)`; the constant coordinate of the empty word or forest is
     left out.
     """
+    check_kind(kind, depth)
+    points = jnp.asarray(as_points(points))
     d = points.shape[-1]
     if kind == "geometric":
         return signature(points, Shuffle(d, depth))
@@ -162,7 +166,8 @@ def robust_normalisation(
     each path so that the squared norm (unit included) becomes `psi(|S|^2)`, where
     `psi(r) = r` up to `bound` and
     `psi(r) = bound + bound^{1+power} (bound^{-power} - r^{-power}) / power` beyond:
-    bounded by `bound (1 + 1/power)`. Injective, so nothing is lost; robust, since one
+    bounded by `bound (1 + 1/power)`. It depends on no other path of the batch, and has
+    no scale taken from data. Injective, so nothing is lost; robust, since one
     wild path can no longer rule a mean (Chevyrev and Oberhauser, "Signature moments to
     characterize laws of stochastic processes", 2022, §3 and appendix A).
 
@@ -176,6 +181,15 @@ def robust_normalisation(
 
     Array of the same shape, differentiable (implicit function theorem).
     """
+    features, weights = jnp.asarray(features), np.asarray(weights)
+    if features.ndim < 1 or weights.shape != features.shape[-1:]:
+        raise ValueError(
+            f"`weights` must have one entry for each feature, got {weights.shape} for "
+            f"features of shape {features.shape}. Make them with `feature_weights`."
+        )
+    known = np.asarray(features) if is_concrete(features) else features
+    message = "The features hold NaN or infinity: use smaller paths."
+    features = refuse(features, ~(abs(known) < float("inf")), message)
     depth = int(np.max(weights))
     dtype = features.dtype
     norms = jnp.stack(

@@ -1,16 +1,19 @@
 """Random Fourier signature features: linear in batch and length, standardised."""
 
 import math
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.lax as lax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._custom_jvp import custom_jvp
+from .._values import is_concrete, refuse
+from ._checks import as_sample, check_count, check_key
 from ._iterated import random_levels
 from ._prepare import Brackets, prepare
 from ._shapes import forest_shapes, ladder, shape_symmetry
@@ -45,6 +48,10 @@ def _cosine_jvp(primals, tangents):
     return cosine(turns), 2 * math.pi * cosine(turns + 0.25) * tangent
 
 
+def _wider(a: Any, b: Any) -> Any:
+    return a if jnp.finfo(a).bits > jnp.finfo(b).bits else b
+
+
 class RandomFourierSignature(eqx.Module):
     r"""Random features of a signature kernel over an RBF static kernel.
 
@@ -62,6 +69,10 @@ class RandomFourierSignature(eqx.Module):
     `mean_s exp(-s^2 |x - y|^2 / 2)` over the `scales` `s` (minus the constant 1). After
     it, every feature is divided by its standard deviation under the data, which makes
     the squared distance of means a sensible training loss at all scales.
+
+    Angles are taken from a point's distance to the fitted location, so an offset of all
+    paths costs no digits once fitted. Before it, the location is zero: centre data that
+    lie far from there.
 
     With supplied `brackets`, the step gets the two-vertex term
     `(du_1 du_2 - grad u_1 . dA grad u_2) / 2`, zero for realised brackets to leading
@@ -81,6 +92,7 @@ class RandomFourierSignature(eqx.Module):
     frequencies: Float[Array, "levels dim features"]
     phases: Float[Array, "levels features"]
     location: Float[Array, " dim"]
+    remainder: Float[Array, " dim"]
     spread: Float[Array, " dim"]
     deviation: Float[Array, " total"] | None
 
@@ -114,8 +126,11 @@ class RandomFourierSignature(eqx.Module):
                 f"Random Fourier signatures exist for kind 'geometric', 'ito' and "
                 f"'branched', got {kind!r}."
             )
-        if levels < 1 or features < 1 or not scales:
-            raise ValueError("`levels`, `features` and `scales` must not be empty.")
+        check_key(key)
+        for name, value in (("dim", dim), ("levels", levels), ("features", features)):
+            check_count(name, value)
+        if not scales:
+            raise ValueError("`scales` must hold at least one number.")
         dtype = jnp.zeros(()).dtype if dtype is None else dtype
         key_w, key_s, key_p, key_t = jr.split(key, 4)
         normal = jr.normal(key_w, (levels, dim, features), dtype)
@@ -127,6 +142,7 @@ class RandomFourierSignature(eqx.Module):
         self.phases = jr.uniform(key_p, (levels, features), dtype)
         width = dim + int(add_time)
         self.location = jnp.zeros((width,), dtype)
+        self.remainder = jnp.zeros((width,), dtype)
         self.spread = jnp.ones((width,), dtype)
         self.deviation = None
         self.kind, self.levels, self.count = kind, levels, features
@@ -136,6 +152,11 @@ class RandomFourierSignature(eqx.Module):
     def linear(self) -> bool:
         """Whether the kernel is a finite inner product of features: yes."""
         return True
+
+    @property
+    def unit(self) -> float:
+        """The constant of the kernel that the features leave out."""
+        return 1.0
 
     @property
     def forests(self) -> tuple:
@@ -183,18 +204,27 @@ class RandomFourierSignature(eqx.Module):
 
         A new, fitted object.
         """
-        points, increments = self._read(x, brackets, lengths, mask)
-        channels = points.reshape(-1, points.shape[-1])
-        location = jnp.mean(channels, axis=0)
-        spread = jnp.std(channels, axis=0)
+        points, increments = self._read(as_sample("x", x), brackets, lengths, mask)
+        # Far from zero the mean is rounded. What it misses is kept apart, so that the
+        # fitted map of moved data is the same map, moved.
+        wide = _wider(points.dtype, self.location.dtype)
+        channels = points.reshape(-1, points.shape[-1]).astype(wide)
+        first = channels[:1]
+        location = first[0] + jnp.mean(channels - first, axis=0)
         if self.add_time:
-            location, spread = location.at[0].set(0), spread.at[0].set(1)
+            location = location.at[0].set(0)
+        location = location.astype(self.location.dtype)
+        centred = channels - location.astype(wide)[None]
+        remainder, spread = jnp.mean(centred, axis=0), jnp.std(centred, axis=0)
+        if self.add_time:
+            remainder, spread = remainder.at[0].set(0), spread.at[0].set(1)
         spread = jnp.where(spread > 0, spread, 1)
         new = eqx.tree_at(
-            lambda r: (r.location, r.spread, r.deviation),
+            lambda r: (r.location, r.remainder, r.spread, r.deviation),
             self,
             (
-                location.astype(self.location.dtype),
+                location,
+                remainder.astype(self.location.dtype),
                 spread.astype(self.spread.dtype),
                 None,
             ),
@@ -203,6 +233,9 @@ class RandomFourierSignature(eqx.Module):
         values = _features(new, points, increments).reshape(-1, self.size)
         deviation = jnp.std(values, axis=0)
         largest = jnp.max(deviation)
+        known = np.asarray(largest) if is_concrete(largest) else largest
+        message = "All paths have the same features: there is nothing to standardise."
+        largest = refuse(largest, ~(known > 0), message)
         deviation = jnp.maximum(deviation, 1e-3 * largest) * math.sqrt(self.size)
         deviation = lax.stop_gradient(deviation.astype(self.location.dtype))
         return eqx.tree_at(
@@ -268,10 +301,15 @@ def _block_features(
 ) -> Array:
     dtype = points.dtype
     cast = lambda a: a.astype(dtype)  # noqa: E731
-    # Location drops out into the phases; spread goes into the frequencies.
+    # Points are centred before they meet the frequencies, which saves their digits;
+    # spread goes into the frequencies.
+    wide = _wider(dtype, maps.location.dtype)
+    location, remainder = (
+        a.astype(wide)[None, None] for a in (maps.location, maps.remainder)
+    )
+    points = cast(points.astype(wide) - location - remainder)
     frequencies = cast(maps.frequencies) / cast(maps.spread)[None, :, None]
-    shift = jnp.einsum("mdk,d->mk", frequencies, cast(maps.location))
-    phases = cast(maps.phases) - shift / (2 * math.pi)
+    phases = cast(maps.phases)
     turns = frequencies / (2 * math.pi)
     sloped = increments is not None
 
@@ -280,9 +318,9 @@ def _block_features(
         slope = math.sqrt(2) * cosine(angle[:, :-1] + 0.25) if sloped else None
         return math.sqrt(2) * cosine(angle), slope  # slope: -sqrt(2) sin
 
-    # A loop, because its results are stored. XLA would else evaluate each cosine anew
-    # wherever a sum or its derivative uses it (optimisation barriers do not stop the
-    # CPU compiler from that), which makes gradients four times slower.
+    # A loop, because its results are stored. XLA would otherwise evaluate each cosine
+    # again wherever a sum or its derivative uses it (optimisation barriers do not stop
+    # the CPU compiler from that), which makes gradients four times slower.
     values, tilts = lax.map(level, (turns, phases))
     functions = [values[m] for m in range(maps.levels)]
     slopes = [tilts[m] for m in range(maps.levels)] if tilts is not None else []

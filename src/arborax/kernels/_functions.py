@@ -48,6 +48,10 @@ def signature_kernel(
         irregular batches, as in [`arborax.SampledPath`][]; padding is exact.
     - all others: see [`arborax.SignatureKernel`][].
 
+    With `scale=None` or a number, a value depends on its two paths only. With
+    `scale="auto"` or `"bounded"` all pairs of the call share one number, from all paths
+    of `x` and `y` together.
+
     **Returns:**
 
     Array of the broadcast batch shape.
@@ -113,6 +117,12 @@ def signature_gram(
     - `block`: rows and columns computed at a time. `None`: so many that one diagonal of
         the recursion stays near the cache (about a megabyte).
     - all others: as in [`arborax.signature_kernel`][].
+
+    With `scale=None` or a number, an entry depends on its two paths only. With
+    `scale="auto"` or `"bounded"` all entries share one number, from all paths of `x`
+    and `y` together, or of `x` alone without `y`. Blocks of one large matrix, or the
+    matrices of a training and a test set, need one number: see
+    [`arborax.SignatureKernel.fit`][].
 
     **Returns:**
 

@@ -7,8 +7,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
+from .._values import is_concrete, refuse
 from ..paths import SampledPath
 from ._blocks import in_blocks
+from ._checks import as_sample, check_alike
 from ._evaluate import evaluate
 from ._features import (
     explicit_features,
@@ -18,8 +20,13 @@ from ._features import (
     robust_normalisation,
 )
 from ._prepare import Brackets, check_kind, Kind, prepare
-from ._scale import safe_scale
-from ._static import AbstractStaticKernel, as_static_kernel, LinearKernel
+from ._scale import pooled_scale
+from ._static import (
+    AbstractStaticKernel,
+    AbstractStationaryKernel,
+    as_static_kernel,
+    LinearKernel,
+)
 
 
 Path = SampledPath | Float[ArrayLike, "..."]
@@ -85,7 +92,10 @@ class SignatureKernel(eqx.Module):
         - `static_kernel`: `"linear"`, `"rbf"`, `"rational-quadratic"`, a static kernel
             object or a function of two points. Enters by second differences.
         - `scale`: a number that multiplies the augmented path (and its square the
-            brackets); `"auto"` or `"bounded"`: see [`arborax.safe_scale`][].
+            brackets); `"auto"` or `"bounded"`: one number for all paths of a call (both
+            sides of a Gram matrix, both samples of a test), see
+            [`arborax.safe_scale`][]. Values of two calls are comparable only under one
+            number: fix it with [`arborax.SignatureKernel.fit`][].
         - `add_time`, `add_basepoint`, `lead_lag`: augmentations, applied in the order
             lead-lag, time (first channel), basepoint (zero).
         - `solver`: complete geometric kernel: `"goursat"`, the second-order scheme on
@@ -97,7 +107,7 @@ class SignatureKernel(eqx.Module):
             count.
         - `inner_product`: `"trees"` replaces the branched kernel by the plain
             inner product of tree coordinates, without weights and without forests.
-        - `normalise`: divide by `sqrt(k(x, x) k(y, y))`.
+        - `normalise`: divide by `sqrt(k(x, x) k(y, y))`, all three with one scale.
         - `custom_gradient`: see above.
         """
         check_kind(kind, depth)
@@ -116,6 +126,10 @@ class SignatureKernel(eqx.Module):
             raise ValueError(
                 f"`scale` must be a number, 'auto', 'bounded' or None, got {scale!r}."
             )
+        if not (scale is None or isinstance(scale, str)) and is_concrete(scale):
+            number = np.asarray(scale)
+            if number.shape != () or not np.isfinite(number):
+                raise ValueError(f"`scale` must be one finite number, got {scale!r}.")
         static = as_static_kernel(static_kernel)
         explicit = method == "features" or inner_product == "trees"
         if inner_product == "trees" and kind != "branched":
@@ -146,6 +160,40 @@ class SignatureKernel(eqx.Module):
         linear = isinstance(self.static_kernel, LinearKernel) and not self.normalise
         return linear and self.depth is not None and not isinstance(self.scale, str)
 
+    @property
+    def unit(self) -> float:
+        """The constant in `k(x, y) = unit + <features(x), features(y)>`."""
+        return 0.0 if self.inner_product == "trees" else 1.0
+
+    def fit(
+        self,
+        x: Path,
+        y: Path | None = None,
+        *,
+        brackets_x: Brackets = None,
+        brackets_y: Brackets = None,
+        lengths_x: Int[Array, "..."] | None = None,
+        lengths_y: Int[Array, "..."] | None = None,
+        mask_x: Bool[Array, "..."] | None = None,
+        mask_y: Bool[Array, "..."] | None = None,
+    ) -> "SignatureKernel":
+        """Fix `scale="auto"` or `"bounded"` to the number that belongs to these paths.
+
+        Arguments as in [`arborax.signature_gram`][]: `x`, or `x` and `y` together.
+
+        **Returns:**
+
+        The kernel with a number for its scale, a constant for differentiation. A kernel
+        whose scale is a number or `None` is returned as it is.
+        """
+        if not isinstance(self.scale, str):
+            return self
+        sides = [self.prepared(x, brackets_x, lengths_x, mask_x)]
+        if y is not None:
+            sides.append(self.prepared(y, brackets_y, lengths_y, mask_y))
+        factor = pooled_scale(sides, self.scale)  # pyright: ignore
+        return eqx.tree_at(lambda kernel: kernel.scale, self, factor)
+
     def prepared(
         self,
         x: Path,
@@ -172,18 +220,37 @@ class SignatureKernel(eqx.Module):
             )
         return points, increments
 
-    def _scaled(self, px, ax, py, ay):
+    def _scaled(
+        self, *sides: tuple[Array, Array | None]
+    ) -> tuple["SignatureKernel", list[tuple[Array, Array | None]]]:
+        """The kernel without a scale, and its arguments with it."""
         if self.scale is None:
-            return px, ax, py, ay
-        if isinstance(self.scale, str):
-            factor = safe_scale(px, py, ax, ay, self.scale)  # pyright: ignore
-        else:
-            factor = self.scale
-        factor = jnp.asarray(factor, px.dtype)
-        square = factor * factor
-        ax = None if ax is None else ax * square
-        ay = None if ay is None else ay * square
-        return px * factor, ax, py * factor, ay
+            return self, list(sides)
+        scale, static = self.scale, self.static_kernel
+        if isinstance(scale, str):
+            scale = pooled_scale(sides, scale)  # pyright: ignore[reportArgumentType]
+        factor = jnp.asarray(scale, sides[0][0].dtype)
+        if isinstance(static, AbstractStationaryKernel):
+            # Distances are scaled and not points: far from zero, products with points
+            # would round away what is left of their differences.
+            length = jnp.asarray(static.lengthscale, factor.dtype) / factor
+            static = eqx.tree_at(lambda k: k.lengthscale, static, length)
+            factor = jnp.ones_like(factor)
+
+        def scaled(points: Array, increments: Array | None):
+            if isinstance(static, LinearKernel):  # for the same reason
+                points = points - points[..., :1, :]
+            if increments is not None:
+                increments = increments * factor * factor
+            return points * factor, increments
+
+        plain = eqx.tree_at(
+            lambda k: (k.static_kernel, k.scale),
+            self,
+            (static, None),
+            is_leaf=lambda leaf: leaf is None,
+        )
+        return plain, [scaled(*side) for side in sides]
 
     def features(
         self,
@@ -195,7 +262,10 @@ class SignatureKernel(eqx.Module):
         robust: bool = False,
         bound: float = 4.0,
     ) -> Float[Array, "... features"]:
-        """Explicit coordinates: `k(x, y) = 1 + <features(x), features(y)>`.
+        """Explicit coordinates: `k(x, y) = unit + <features(x), features(y)>`.
+
+        The coordinates of a path do not depend on the other paths of the batch, with
+        `robust` neither: its dilation is chosen for each path.
 
         **Arguments:**
 
@@ -206,10 +276,11 @@ class SignatureKernel(eqx.Module):
             raise ValueError(
                 "Only a truncated kernel with the linear static kernel and a numeric "
                 f"scale has explicit features, got depth={self.depth}, "
-                f"{type(self.static_kernel).__name__}, scale={self.scale!r}."
+                f"{type(self.static_kernel).__name__}, scale={self.scale!r}, "
+                f"normalise={self.normalise}. `kernel.fit(x)` makes 'auto' a number."
             )
         points, increments = self.prepared(x, brackets, lengths, mask)
-        points, increments, _, _ = self._scaled(points, increments, points, None)
+        _, [(points, increments)] = self._scaled((points, increments))
         out = self._explicit(points, increments)
         if not robust:
             return out
@@ -250,24 +321,14 @@ class SignatureKernel(eqx.Module):
 
     def _values(self, outer: bool, px, ax, py, ay, block: int | None) -> Array:
         d = px.shape[-1]
-        if py.shape[-1] != d:
-            raise ValueError(
-                f"Both paths must have the same number of channels, got {d} and "
-                f"{py.shape[-1]} (after augmentation)."
-            )
-        if px.dtype != py.dtype:
-            raise TypeError(
-                f"Both paths must have the same dtype, got {px.dtype} and {py.dtype}."
-            )
         pairs = px.shape[0] * py.shape[0] if outer else px.shape[0]
         brackets = ax is not None or ay is not None
         sizes = (px.shape[1], py.shape[1], px.shape[0], py.shape[0], pairs)
         if self._uses_features(d, *sizes, brackets):
             fx, fy = self._explicit(px, ax), self._explicit(py, ay)
-            unit = 0.0 if self.inner_product == "trees" else 1.0
             if outer:
-                return unit + fx @ fy.T
-            return unit + jnp.sum(fx * fy, axis=-1)
+                return self.unit + fx @ fy.T
+            return self.unit + jnp.sum(fx * fy, axis=-1)
 
         def values(x, y, a, b):
             return evaluate(
@@ -304,20 +365,23 @@ class SignatureKernel(eqx.Module):
         return int(np.clip(2 ** int(np.log2(max(elements, 1)) / 2), 4, 64))
 
     def _checked(self, values: Array) -> Array:
-        trees = self.kind in ("branched", "planar") and self.depth is None
-        if not trees:
-            return values
-        limit = float(jnp.finfo(values.dtype).max) ** 0.5
-        blown = ~(jnp.abs(values) < limit)
-        return eqx.error_if(
-            values,
-            blown,
-            f"The complete {self.kind} signature kernel blew up (or its input was not "
-            "finite). Its series has a finite radius of convergence: for straight "
-            "lines the non-planar kernel is (1 - c/2)^-2 with c = <x_1 - x_0, "
-            "y_1 - y_0>, infinite at c = 2. Pass scale='auto' (or a smaller number), "
-            "or truncate with `depth`.",
+        """Refuse values that are not finite, or beyond the radius of convergence."""
+        limit = float("inf")
+        message = (
+            f"The {self.kind} signature kernel is not finite in {values.dtype}: its "
+            "paths are too large. Pass a smaller `scale` (or 'auto'), or truncate with "
+            "`depth`."
         )
+        if self.kind in ("branched", "planar") and self.depth is None:
+            limit = float(jnp.finfo(values.dtype).max) ** 0.5
+            message = (
+                f"The complete {self.kind} signature kernel blew up: its series has a "
+                "finite radius of convergence (for straight lines, non-planar: "
+                "<x_1 - x_0, y_1 - y_0> < 2). Pass scale='auto' or a smaller number, "
+                "or truncate with `depth`."
+            )
+        known = np.asarray(values) if is_concrete(values) else values
+        return refuse(values, ~(abs(known) < limit), message)
 
     def __call__(
         self,
@@ -332,11 +396,11 @@ class SignatureKernel(eqx.Module):
         mask_y: Bool[Array, "..."] | None = None,
     ) -> Float[Array, "..."]:
         """Kernel of paired paths; see [`arborax.signature_kernel`][]."""
-        sides = (
-            *self.prepared(x, brackets_x, lengths_x, mask_x),
-            *self.prepared(y, brackets_y, lengths_y, mask_y),
-        )
-        return _pairs(self, *sides)
+        px, ax = self.prepared(x, brackets_x, lengths_x, mask_x)
+        py, ay = self.prepared(y, brackets_y, lengths_y, mask_y)
+        check_alike(px, py)
+        _check_batches(px, py)
+        return self._checked(_pairs(self, px, ax, py, ay))
 
     def gram(
         self,
@@ -352,16 +416,27 @@ class SignatureKernel(eqx.Module):
         block: int | None = None,
     ) -> Float[Array, "..."]:
         """Gram matrix; see [`arborax.signature_gram`][]."""
-        px, ax = self.prepared(x, brackets_x, lengths_x, mask_x)
+        px, ax = self.prepared(as_sample("x", x), brackets_x, lengths_x, mask_x)
         py, ay = None, None
         if y is not None:
-            py, ay = self.prepared(y, brackets_y, lengths_y, mask_y)
-        return _gram(self, px, ax, py, ay, block)
+            py, ay = self.prepared(as_sample("y", y), brackets_y, lengths_y, mask_y)
+            check_alike(px, py)
+        return self._checked(_gram(self, px, ax, py, ay, block))
+
+
+def _check_batches(px: Array, py: Array) -> None:
+    try:
+        jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
+    except ValueError:
+        raise ValueError(
+            "Paths are paired one by one, but their leading axes do not match: "
+            f"{px.shape[:-2]} and {py.shape[:-2]}. For all pairs use `signature_gram`."
+        ) from None
 
 
 @eqx.filter_jit
 def _pairs(kernel: SignatureKernel, px, ax, py, ay) -> Array:
-    px, ax, py, ay = kernel._scaled(px, ax, py, ay)
+    kernel, [(px, ax), (py, ay)] = kernel._scaled((px, ax), (py, ay))
     batch = jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
 
     def flat(a, core):
@@ -375,26 +450,20 @@ def _pairs(kernel: SignatureKernel, px, ax, py, ay) -> Array:
     if kernel.normalise:
         norm_x = kernel._values(False, px, ax, px, ax, None)
         norm_y = kernel._values(False, py, ay, py, ay, None)
-        out = out / jnp.sqrt(norm_x * norm_y)
-    return kernel._checked(out.reshape(batch))
+        out = out / (jnp.sqrt(norm_x) * jnp.sqrt(norm_y))
+    return out.reshape(batch)
 
 
 @eqx.filter_jit
 def _gram(kernel: SignatureKernel, px, ax, py, ay, block) -> Array:
-    symmetric = py is None
-    if symmetric:
-        py, ay = px, ax
-    px, ax, py, ay = kernel._scaled(px, ax, py, ay)
-    if symmetric:  # the same objects: only half of the blocks are computed
-        py, ay = px, ax
-    if px.ndim != 3 or py.ndim != 3:
-        raise ValueError(
-            "A Gram matrix needs paths of shape (batch, times, channels), got "
-            f"{px.shape} and {py.shape}."
-        )
+    if py is None:
+        kernel, [(px, ax)] = kernel._scaled((px, ax))
+        py, ay = px, ax  # the same objects: only half of the blocks are computed
+    else:
+        kernel, [(px, ax), (py, ay)] = kernel._scaled((px, ax), (py, ay))
     out = kernel._values(True, px, ax, py, ay, block)
     if kernel.normalise:
         norm_x = kernel._values(False, px, ax, px, ax, None)
         norm_y = kernel._values(False, py, ay, py, ay, None)
-        out = out / jnp.sqrt(norm_x[:, None] * norm_y[None, :])
-    return kernel._checked(out)
+        out = out / (jnp.sqrt(norm_x)[:, None] * jnp.sqrt(norm_y)[None, :])
+    return out

@@ -7,6 +7,8 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ..paths import SampledPath
+from ._checks import as_sample, check_alike, check_count
 from ._fourier import RandomFourierSignature
 from ._kernel import Path, SignatureKernel
 from ._prepare import Brackets
@@ -48,16 +50,17 @@ def embed(
     A [`arborax.MeanEmbedding`][] without gradient.
     """
     _need_linear(kernel)
-    paths: Any = y
-    array = not hasattr(paths, "xs")
-    size = jnp.asarray(paths).shape[0] if array else paths.xs.shape[0]
+    check_count("batch", batch)
+    paths: Any = as_sample("y", y)
+    array = not isinstance(paths, SampledPath)
+    size = paths.shape[0] if array else paths.xs.shape[0]
     total: Any = 0
     square: Any = 0
     step = batch if array else size
     for start in range(0, size, step):
         part = paths[start : start + step] if array else paths
         brackets_: Any = brackets
-        if array and brackets is not None and not isinstance(brackets, str):
+        if array and getattr(brackets, "ndim", 0) == 4:
             brackets_ = brackets[start : start + step]
         values = kernel.features(part, brackets=brackets_)
         total = total + jnp.sum(values, axis=0)
@@ -66,12 +69,40 @@ def embed(
     return MeanEmbedding(mean, square, size)
 
 
-def _need_linear(kernel: AnyKernel) -> None:
+def _check_kernel(kernel: Any) -> None:
+    if not isinstance(kernel, AnyKernel):
+        raise TypeError(
+            "`kernel` must be a SignatureKernel or a RandomFourierSignature, got "
+            f"{type(kernel).__name__}."
+        )
+
+
+def _need_linear(kernel: Any) -> None:
+    _check_kernel(kernel)
     if not kernel.linear:
         raise ValueError(
-            "A mean embedding needs explicit features: a truncated kernel with the "
-            "linear static kernel and a numeric scale, or RandomFourierSignature."
+            "A mean embedding needs explicit features: RandomFourierSignature, or a "
+            "truncated kernel that has the linear static kernel and a numeric scale "
+            "and is not normalised. `kernel.fit(y)` makes scale='auto' a number."
         )
+
+
+def pooled(
+    x: Any, y: Any, kernel: Any, brackets_x: Brackets, brackets_y: Brackets
+) -> tuple[Any, Any, Any]:
+    """Checked samples, and the kernel with one scale for both together."""
+    kernel = SignatureKernel() if kernel is None else kernel
+    _check_kernel(kernel)
+    embedded = [isinstance(z, MeanEmbedding) for z in (x, y)]
+    x = x if embedded[0] else as_sample("x", x)
+    y = y if embedded[1] else as_sample("y", y)
+    if any(embedded):
+        _need_linear(kernel)
+        return x, y, kernel
+    check_alike(x, y)
+    if isinstance(kernel, SignatureKernel):
+        kernel = kernel.fit(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
+    return x, y, kernel
 
 
 def _summary(
@@ -80,9 +111,21 @@ def _summary(
     if isinstance(x, MeanEmbedding):
         return x
     values = kernel.features(x, brackets=brackets)
-    values = values.reshape(-1, values.shape[-1])
     square = jnp.mean(jnp.sum(values * values, axis=-1))
     return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
+
+
+def _summaries(
+    x, y, kernel, brackets_x, brackets_y
+) -> tuple[MeanEmbedding, MeanEmbedding]:
+    sx, sy = _summary(x, kernel, brackets_x), _summary(y, kernel, brackets_y)
+    if sx.mean.shape != sy.mean.shape or sx.mean.dtype != sy.mean.dtype:
+        raise ValueError(
+            "The mean embedding was not made with this kernel and dtype: "
+            f"{sx.mean.shape[0]} features of {sx.mean.dtype} for `x`, "
+            f"{sy.mean.shape[0]} of {sy.mean.dtype} for `y`."
+        )
+    return sx, sy
 
 
 def _within(summary: MeanEmbedding, unbiased: bool) -> Array:
@@ -111,23 +154,21 @@ def _gram_within(gram: Array, unbiased: bool) -> Array:
     return (jnp.sum(gram) - jnp.trace(gram)) / (n * (n - 1))
 
 
-def _terms(
+def _score(
     x, y, kernel, brackets_x, brackets_y, unbiased: bool, data_term: bool
-) -> tuple[Array, Array, Array | None]:
+) -> Array:
+    """`E k(X, X') - 2 E k(X, Y)`, and `E k(Y, Y')` with the data term."""
     if kernel.linear:
-        sx = _summary(x, kernel, brackets_x)
-        sy = _summary(y, kernel, brackets_y)
-        cross = jnp.sum(sx.mean * sy.mean)
-        own = _within(sy, unbiased) if data_term else None
-        return _within(sx, unbiased), cross, own
-    if isinstance(x, MeanEmbedding) or isinstance(y, MeanEmbedding):
-        _need_linear(kernel)
+        sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
+        score = _within(sx, unbiased) - 2 * jnp.sum(sx.mean * sy.mean)
+        # The constant of the kernel, left out of the features, counts 1 - 2 + 1 times.
+        return score + _within(sy, unbiased) if data_term else score - kernel.unit
     xx = _gram_within(kernel.gram(x, brackets_x=brackets_x), unbiased)
     cross = jnp.mean(kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y))
-    own = None
-    if data_term:
-        own = _gram_within(kernel.gram(y, brackets_x=brackets_y), unbiased)
-    return xx, cross, own
+    if not data_term:
+        return xx - 2 * cross
+    own = _gram_within(kernel.gram(y, brackets_x=brackets_y), unbiased)
+    return xx - 2 * cross + own
 
 
 def signature_score(
@@ -158,13 +199,17 @@ def signature_score(
     - `data_term`: add `E k(Y, Y')`, which does not depend on the model: the result is
         then the squared MMD.
 
+    The constant 1 of the kernel is part of the score, whichever way it is computed;
+    only `inner_product="trees"` has none. With `scale="auto"` or `"bounded"` all terms
+    share one scale, from `x` and `y` together. It changes with the batch: for training
+    fix it first with [`arborax.SignatureKernel.fit`][].
+
     **Returns:**
 
     A scalar.
     """
-    kernel = SignatureKernel() if kernel is None else kernel
-    xx, xy, yy = _terms(x, y, kernel, brackets_x, brackets_y, unbiased, data_term)
-    return xx - 2 * xy if yy is None else xx - 2 * xy + yy
+    x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
+    return _score(x, y, kernel, brackets_x, brackets_y, unbiased, data_term)
 
 
 def mmd(
@@ -185,12 +230,9 @@ def mmd(
 
     A scalar.
     """
-    kernel = SignatureKernel() if kernel is None else kernel
+    x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
     if kernel.linear and not unbiased:
-        sx = _summary(x, kernel, brackets_x)
-        sy = _summary(y, kernel, brackets_y)
+        sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
         gap = sx.mean - sy.mean
         return jnp.sum(gap * gap)
-    xx, xy, yy = _terms(x, y, kernel, brackets_x, brackets_y, unbiased, True)
-    assert yy is not None
-    return xx - 2 * xy + yy
+    return _score(x, y, kernel, brackets_x, brackets_y, unbiased, True)

@@ -2,10 +2,12 @@
 
 from typing import Literal
 
+import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from ..paths import add_basepoint, add_time, lead_lag, SampledPath
+from ._checks import as_points
 
 
 Kind = Literal["geometric", "ito", "branched", "planar"]
@@ -22,29 +24,28 @@ def check_kind(kind: str, depth: int | None) -> None:
         raise ValueError(f"`depth` must be at least 1 or None, got {depth}.")
 
 
-def sampled(
+def _sampled(
     path: SampledPath | ArrayLike,
     lengths: Int[Array, "..."] | None = None,
     mask: Bool[Array, "..."] | None = None,
 ) -> SampledPath:
-    """A filled [`arborax.SampledPath`][]; an array gets the times `0..1`."""
+    """A [`arborax.SampledPath`][]; an array gets the times `0..1`."""
     if isinstance(path, SampledPath):
         if lengths is not None or mask is not None:
             raise ValueError(
                 "A SampledPath brings its own `lengths` and `mask`: do not pass them "
                 "again."
             )
-        return path.filled()
-    xs = jnp.asarray(path)
-    if xs.ndim < 2:
-        raise ValueError(
-            f"A path must have shape (..., times, channels), got {xs.shape}. Add a "
-            "channel axis with `x[..., None]`."
-        )
-    if not jnp.issubdtype(xs.dtype, jnp.floating):
-        raise TypeError(f"A path must be real floating, got {xs.dtype}.")
+        return path
+    xs = jnp.asarray(as_points(path))
     ts = jnp.linspace(0, 1, xs.shape[-2], dtype=xs.dtype)
-    return SampledPath(ts, xs, mask, lengths, check=False).filled()
+    return SampledPath(ts, xs, mask, lengths)
+
+
+def _realised(path: SampledPath) -> Array:
+    """Products of observed increments, each where the later observation arrives."""
+    dx = jnp.diff(path.filled("forward").xs, axis=-2)
+    return dx[..., :, None] * dx[..., None, :]
 
 
 def _increments_of_brackets(
@@ -59,19 +60,20 @@ def _increments_of_brackets(
         return None
     if brackets is None:
         return path.brackets
-    if isinstance(brackets, str):
-        dx = jnp.diff(path.xs, axis=-2)
-        if brackets == "left-point":
-            return None
-        if brackets == "realised":
-            return dx[..., :, None] * dx[..., None, :]
-        if brackets == "canonical":
-            return jnp.zeros((*dx.shape, dx.shape[-1]), dx.dtype)
-        raise ValueError(
-            f"Unknown brackets {brackets!r}: expected None, 'left-point', 'realised', "
-            "'canonical' (zero) or an array (..., steps, d, d)."
-        )
-    return jnp.asarray(brackets)
+    if not isinstance(brackets, str):
+        given = SampledPath(path.ts, path.xs, path.mask, path.lengths, brackets)
+        return given.brackets
+    if brackets == "left-point":
+        return None
+    if brackets == "realised":
+        return _realised(path)
+    if brackets == "canonical":
+        shape = (*path.batch_shape, path.num_times - 1, path.dim, path.dim)
+        return jnp.zeros(shape, path.xs.dtype)
+    raise ValueError(
+        f"Unknown brackets {brackets!r}: expected None, 'left-point', 'realised', "
+        "'canonical' (zero) or an array (..., steps, d, d)."
+    )
 
 
 def prepare(
@@ -87,28 +89,31 @@ def prepare(
 ) -> tuple[Float[Array, "... times d"], Float[Array, "... steps d d"] | None]:
     """Fill, augment (lead-lag, then time, then basepoint) and carry the brackets.
 
+    Realised brackets are made of observed increments, before anything is filled in
+    (MATH.md §6). Left-point sums are sums over observed increments too, so there
+    missing values are carried forward; everything else sees them interpolated. Time
+    has no bracket.
+
     **Returns:**
 
     Points `(..., times, d)` and increments of the brackets `(..., times - 1, d, d)`,
     or `None` for left-point sums.
     """
-    path = sampled(path, lengths, mask)
-    increments = _increments_of_brackets(kind, path, brackets)
-    if increments is not None and lengths is not None:
-        moves = jnp.any(jnp.diff(path.xs, axis=-2) != 0, axis=-1)
-        place = jnp.arange(moves.shape[-1], dtype=lengths.dtype)
-        inside = place.reshape((1,) * lengths.ndim + (-1,)) < lengths[..., None] - 1
-        inside = jnp.broadcast_to(inside, moves.shape)[..., None, None]
-        increments = jnp.where(inside, increments, 0)
-    path = SampledPath(path.ts, path.xs, brackets=increments, check=False)
+    given = _sampled(path, lengths, mask)
+    increments = _increments_of_brackets(kind, given, brackets)
+    given = eqx.tree_at(
+        lambda p: p.brackets, given, increments, is_leaf=lambda leaf: leaf is None
+    )
+    left_point = kind != "geometric" and increments is None
+    full = given.filled("forward" if left_point else "linear")
     if leads:
-        path = lead_lag(path)
+        full = lead_lag(full)
     if time:
-        path = add_time(path)
+        full = add_time(full)
     if basepoint:
-        path = add_basepoint(path)
-    increments = path.brackets
+        full = add_basepoint(full)
+    increments = full.brackets
     if increments is not None:
-        shape = (*path.batch_shape, path.num_times - 1, path.dim, path.dim)
+        shape = (*full.batch_shape, full.num_times - 1, full.dim, full.dim)
         increments = jnp.broadcast_to(increments, shape)
-    return path.xs, increments
+    return full.xs, increments

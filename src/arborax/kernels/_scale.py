@@ -1,10 +1,16 @@
 """Safe scalings for kernels with a finite radius of convergence."""
 
+from collections.abc import Sequence
 from typing import Literal
 
+import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
+
+from .._values import is_concrete, refuse
+from ._checks import as_points, check_alike
 
 
 def path_size(
@@ -21,21 +27,37 @@ def path_size(
         of the realised (or supplied) quadratic variation. `"bounded"`: the length
         (1-variation), which controls every iterated sum.
     """
-    dx = jnp.diff(points, axis=-2)
+    moved = points - points[..., :1, :]
+    # Squares of numbers near one neither overflow nor vanish.
+    unit = jnp.max(jnp.abs(moved))
+    unit = jnp.where(unit == 0, 1, unit)
+    moved = moved / unit
+    dx = jnp.diff(moved, axis=-2)
     if mode == "bounded":
-        size = jnp.sum(jnp.sqrt(jnp.sum(dx * dx, axis=-1)), axis=-1)
+        size = unit * jnp.sum(jnp.sqrt(jnp.sum(dx * dx, axis=-1)), axis=-1)
         if brackets is not None:
-            entries = jnp.sqrt(jnp.sum(brackets * brackets, axis=(-1, -2)))
+            entries = jnp.linalg.norm(brackets, axis=(-1, -2))
             size = size + jnp.sqrt(jnp.sum(entries, axis=-1))
         return lax.stop_gradient(jnp.max(size))
-    moved = points - points[..., :1, :]
     largest = jnp.max(jnp.sum(moved * moved, axis=-1))
     variation = jnp.max(jnp.sum(dx * dx, axis=(-1, -2)))
-    size = jnp.maximum(largest, variation)
+    size = unit * jnp.sqrt(jnp.maximum(largest, variation))
     if brackets is not None:
         trace = jnp.sum(jnp.abs(jnp.trace(brackets, axis1=-2, axis2=-1)), axis=-1)
-        size = jnp.maximum(size, jnp.max(trace))
-    return lax.stop_gradient(jnp.sqrt(size))
+        size = jnp.maximum(size, jnp.sqrt(jnp.max(trace)))
+    return lax.stop_gradient(size)
+
+
+@eqx.filter_jit
+def pooled_scale(
+    sides: Sequence[tuple[Array, Array | None]], mode: Literal["auto", "bounded"]
+) -> Float[Array, ""]:
+    """One factor for all batches `(points, brackets)` of `sides` together."""
+    sizes = [path_size(points, brackets, mode) for points, brackets in sides]
+    size = jnp.max(jnp.stack(sizes))
+    target = 0.5 if mode == "auto" else 1.0
+    moves = ~(size <= jnp.finfo(size.dtype).tiny)  # true for NaN too
+    return jnp.where(moves, target / jnp.where(moves, size, 1), 1)
 
 
 def safe_scale(
@@ -58,13 +80,19 @@ def safe_scale(
       the recursion with `|dx| |dy|` in place of `<dx, dy>` is a majorant. Shrinks rough
       paths towards zero as the mesh is refined.
 
-    The scale is a constant for differentiation. For training, compute it once from
-    data and pass the number: otherwise the objective changes with each batch.
+    It depends on all paths of `x` and `y` together, and on nothing else. The scale is a
+    constant for differentiation. For training, compute it once from data and pass the
+    number (or use [`arborax.SignatureKernel.fit`][], which also sees augmentations):
+    otherwise the objective changes with each batch.
 
     **Returns:**
 
     A positive scalar.
     """
-    size = jnp.maximum(path_size(x, brackets_x, mode), path_size(y, brackets_y, mode))
-    target = 0.5 if mode == "auto" else 1.0
-    return jnp.where(size > 0, target / jnp.where(size > 0, size, 1), 1)
+    if mode not in ("auto", "bounded"):
+        raise ValueError(f"`mode` must be 'auto' or 'bounded', got {mode!r}.")
+    x, y = jnp.asarray(as_points(x)), jnp.asarray(as_points(y))
+    check_alike(x, y)
+    factor = pooled_scale([(x, brackets_x), (y, brackets_y)], mode)
+    bad = ~(np if is_concrete(factor) else jnp).isfinite(factor)
+    return refuse(factor, bad, "A path holds NaN or infinity: it has no scale.")

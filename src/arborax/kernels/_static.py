@@ -2,11 +2,19 @@
 
 import abc
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
+import jax.lax as lax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Real
+
+from .._values import is_concrete
+
+
+_UNROLLED = 64  # up to this many channels, distances are summed without a loop
 
 
 class AbstractStaticKernel(eqx.Module):
@@ -49,10 +57,42 @@ def _square_distance(x: Array, y: Array) -> Array:
     return _inner(difference, difference)
 
 
-def _square_distance_gram(x: Array, y: Array) -> Array:
-    squares_x = jnp.sum(x * x, axis=-1)[..., :, None]
-    squares_y = jnp.sum(y * y, axis=-1)[..., None, :]
-    return jnp.maximum(squares_x + squares_y - 2 * _inner_gram(x, y), 0)
+@jax.custom_jvp
+def _square_distances(x: Array, y: Array) -> Array:
+    """`|x_i - y_j|^2` from points `(..., d, n)` and `(..., d, m)`, to `(..., n, m)`.
+
+    From differences, one channel at a time: `|x|^2 + |y|^2 - 2 <x, y>` would lose all
+    digits of points that are close to each other and far from zero.
+    """
+
+    total: Any = 0
+    for i in range(x.shape[-2]):
+        difference = x[..., i, :, None] - y[..., i, None, :]
+        total = total + difference * difference
+    return total
+
+
+@_square_distances.defjvp
+def _square_distances_jvp(primals, tangents):
+    # As matrix products, which transpose to matrix products. A point in common keeps
+    # their digits: the derivative depends on differences only.
+    (x, y), (dx, dy) = primals, tangents
+    shared = lax.stop_gradient(x[(0,) * (x.ndim - 2)][:, :1])
+    shared = shared.reshape((1,) * (x.ndim - 2) + shared.shape)
+    near_x, near_y = x - shared, y - shared
+    own_x = jnp.sum(near_x * dx, axis=-2)[..., :, None]
+    own_y = jnp.sum(near_y * dy, axis=-2)[..., None, :]
+    crossed = jnp.einsum("...dn,...dm->...nm", dx, near_y)
+    crossed = crossed + jnp.einsum("...dn,...dm->...nm", near_x, dy)
+    return _square_distances(x, y), 2 * (own_x + own_y - crossed)
+
+
+def _check_positive(name: str, value: object) -> None:
+    if not is_concrete(value):
+        return
+    number = np.asarray(value)
+    if number.shape != () or not (np.isfinite(number) and number > 0):
+        raise ValueError(f"`{name}` must be one positive number, got {value!r}.")
 
 
 class LinearKernel(AbstractStaticKernel):
@@ -65,38 +105,52 @@ class LinearKernel(AbstractStaticKernel):
         return _inner_gram(x, y)
 
 
-class RBFKernel(AbstractStaticKernel):
+class AbstractStationaryKernel(AbstractStaticKernel):
+    """A function of `|x - y| / lengthscale`: no translation of both points is seen."""
+
+    lengthscale: eqx.AbstractVar[Real[Array, ""] | float]
+
+    @abc.abstractmethod
+    def of_square(self, square: Float[Array, "..."]) -> Float[Array, "..."]:
+        """Values from squared distances in units of the length scale."""
+
+    def _of_distance(self, square: Array) -> Array:
+        scale = jnp.asarray(self.lengthscale, square.dtype)
+        return self.of_square(square / scale**2)
+
+    def __call__(self, x, y):
+        return self._of_distance(_square_distance(x, y))
+
+    def gram(self, x, y):
+        x, y = jnp.swapaxes(x, -1, -2), jnp.swapaxes(y, -1, -2)
+        return self._of_distance(_square_distances(x, y))
+
+
+class RBFKernel(AbstractStationaryKernel):
     r"""`k(x, y) = exp(-|x - y|^2 / (2 lengthscale^2))`."""
 
     lengthscale: Real[Array, ""] | float = 1.0
 
-    def _of_square(self, square: Array) -> Array:
-        scale = jnp.asarray(self.lengthscale, square.dtype)
-        return jnp.exp(-square / (2 * scale**2))
+    def __check_init__(self):
+        _check_positive("lengthscale", self.lengthscale)
 
-    def __call__(self, x, y):
-        return self._of_square(_square_distance(x, y))
-
-    def gram(self, x, y):
-        return self._of_square(_square_distance_gram(x, y))
+    def of_square(self, square):
+        return jnp.exp(-0.5 * square)
 
 
-class RationalQuadraticKernel(AbstractStaticKernel):
+class RationalQuadraticKernel(AbstractStationaryKernel):
     r"""`k(x, y) = (1 + |x - y|^2 / (2 alpha lengthscale^2))^(-alpha)`."""
 
     lengthscale: Real[Array, ""] | float = 1.0
     alpha: Real[Array, ""] | float = 1.0
 
-    def _of_square(self, square: Array) -> Array:
-        scale = jnp.asarray(self.lengthscale, square.dtype)
+    def __check_init__(self):
+        _check_positive("lengthscale", self.lengthscale)
+        _check_positive("alpha", self.alpha)
+
+    def of_square(self, square):
         alpha = jnp.asarray(self.alpha, square.dtype)
-        return (1 + square / (2 * alpha * scale**2)) ** (-alpha)
-
-    def __call__(self, x, y):
-        return self._of_square(_square_distance(x, y))
-
-    def gram(self, x, y):
-        return self._of_square(_square_distance_gram(x, y))
+        return (1 + square / (2 * alpha)) ** (-alpha)
 
 
 class CustomKernel(AbstractStaticKernel):

@@ -1,15 +1,18 @@
 """The permutation two-sample test."""
 
 import functools as ft
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._values import is_concrete, refuse
+from ._checks import check_count, check_key
 from ._kernel import Path
-from ._objectives import AnyKernel
+from ._objectives import AnyKernel, pooled
 from ._prepare import Brackets
 
 
@@ -27,7 +30,6 @@ class TwoSampleResult(NamedTuple):
     permuted: Float[Array, " permutations"]
 
 
-@ft.partial(jax.jit, static_argnums=(1, 3))
 def permutation_test(
     gram: Float[Array, "n n"], first: int, key: PRNGKeyArray, permutations: int
 ) -> TwoSampleResult:
@@ -36,6 +38,31 @@ def permutation_test(
     Each relabelling costs one row of two matrix products, so the kernel is evaluated
     once. May be mapped over many matrices.
     """
+    check_key(key)
+    check_count("permutations", permutations)
+    gram = jnp.asarray(gram)
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+        raise ValueError(f"`gram` must be a square matrix, got shape {gram.shape}.")
+    second = gram.shape[0] - first
+    if first < 2 or second < 2:
+        raise ValueError(
+            f"Each sample needs at least two paths, got {first} and {second}."
+        )
+    known = np.asarray(gram) if is_concrete(gram) else gram
+    bad = ~(abs(known) < float("inf"))
+    result = _permutation_test(gram, first, key, permutations)
+    return refuse(
+        result,
+        bad,
+        "The Gram matrix is not finite, so the samples cannot be compared. Use a "
+        "smaller `scale` (or 'auto'), or truncate the kernel with `depth`.",
+    )
+
+
+@ft.partial(jax.jit, static_argnums=(1, 3))
+def _permutation_test(
+    gram: Array, first: int, key: PRNGKeyArray, permutations: int
+) -> TwoSampleResult:
     size = gram.shape[0]
     second = size - first
     labels = (jnp.arange(size) < first).astype(gram.dtype)
@@ -71,8 +98,11 @@ def two_sample_test(
     """Do two samples of paths come from one law? Permutation test with the MMD.
 
     Exact level for every sample size and kernel: under the null hypothesis the labels
-    are exchangeable. Power depends on the kernel: one that does not see brackets
-    cannot tell laws that differ in their brackets only.
+    are exchangeable. This needs a kernel that does not depend on the labels. So
+    `scale="auto"` or `"bounded"` is one number, from both samples together; and random
+    features should be fitted to both samples together or to other data. Power depends
+    on the kernel: one that does not see brackets cannot tell laws that differ in their
+    brackets only.
 
     **Arguments:**
 
@@ -85,22 +115,18 @@ def two_sample_test(
 
     A [`arborax.TwoSampleResult`][].
     """
-    if kernel.linear:
-        fx = kernel.features(x, brackets=brackets_x)
-        fy = kernel.features(y, brackets=brackets_y)
+    check_key(key)
+    x, y, fixed = pooled(x, y, kernel, brackets_x, brackets_y)
+    if fixed.linear:
+        fx = fixed.features(x, brackets=brackets_x)
+        fy = fixed.features(y, brackets=brackets_y)
         features = jnp.concatenate([fx, fy])
         # Centring does not change the MMD and saves digits.
         features = features - jnp.mean(features, axis=0, keepdims=True)
         gram, first = features @ features.T, fx.shape[0]
     else:
-        full: Any = kernel  # random features are linear, so this is a kernel
-        xx = full.gram(x, brackets_x=brackets_x)
-        yy = full.gram(y, brackets_x=brackets_y)
-        xy = full.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
+        xx = fixed.gram(x, brackets_x=brackets_x)
+        yy = fixed.gram(y, brackets_x=brackets_y)
+        xy = fixed.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
         gram, first = jnp.block([[xx, xy], [xy.T, yy]]), xx.shape[0]
-    if first < 2 or gram.shape[0] - first < 2:
-        raise ValueError(
-            f"Each sample needs at least two paths, got {first} and "
-            f"{gram.shape[0] - first}."
-        )
     return permutation_test(gram, first, key, permutations)

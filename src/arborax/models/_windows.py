@@ -39,13 +39,13 @@ class Windows(eqx.Module):
 
 
 def cut(
-    path: SampledPath, alg: AbstractHopfAlgebra, window: int, realised: bool
+    path: SampledPath,
+    alg: AbstractHopfAlgebra,
+    window: int,
+    brackets: Float[Array, "steps channels channels"] | None,
 ) -> Windows:
     """Cut a filled path into windows of `window` steps, the last one padded."""
     steps = jnp.diff(path.xs, axis=0)
-    brackets = path.brackets
-    if realised:
-        brackets = steps[:, :, None] * steps[:, None, :]
     count = steps.shape[0]
     windows = -(-count // window)
 

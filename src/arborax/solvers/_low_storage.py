@@ -42,7 +42,14 @@ def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
 
 
 class LieEuler(AbstractSolver):
-    r"""The Lie-Euler scheme $y_1 = \exp(h \xi(y_0)) \cdot y_0$. Order 1, one stage."""
+    r"""The Lie-Euler scheme $y_1 = \exp(h \xi(y_0)) \cdot y_0$. Order 1, one stage.
+
+    For drivers of bounded variation. A step leaves out $\frac12 L' L$ of the window
+    field $L$, which for a Brownian driver has a mean as large as the window is long: as
+    windows shrink the scheme converges to another equation. Itô controls are refused;
+    a rough driver with a Stratonovich control cannot be told from a smooth one, so
+    choose a scheme of order 2 for it yourself.
+    """
 
     @property
     def order(self) -> int:

@@ -15,11 +15,20 @@ from ._base import AbstractSolver
 def window_field(
     field: WindowField, lam: Float[Array, " primitives"], t0, t1
 ) -> Callable:
-    """The field `f(s, y)` of one window, `s` running over `[0, 1]`."""
+    """The field `f(s, y)` of one window, `s` running over `[0, 1]`.
+
+    Times keep their own dtype, which may have more digits than the state.
+    """
     coefficients = field.coefficients(lam)
     if not field.time_dependent:
         return lambda s, y: field.evaluate(None, y, coefficients)
-    return lambda s, y: field.evaluate(t0 + s * (t1 - t0), y, coefficients)
+    t0, t1 = jnp.asarray(t0), jnp.asarray(t1)
+
+    def f(s, y):
+        t = t0 + s.astype(t0.dtype) * (t1 - t0)
+        return field.evaluate(t, y, coefficients)
+
+    return f
 
 
 def run_steps(
