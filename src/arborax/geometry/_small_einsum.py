@@ -30,7 +30,7 @@ def _parse(spec: str) -> tuple[str, str, str]:
     return a, b, out
 
 
-def _shapes(spec: str, a, b, leading: bool) -> tuple[dict[str, int], tuple[int, ...]]:
+def _shapes(spec: str, a, b, leading: bool) -> tuple[dict[str, int], tuple]:
     """Sizes of the letters, and the batch axes."""
     sizes, batches = {}, []
     for letters, x in zip(_parse(spec), (a, b)):
