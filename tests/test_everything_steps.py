@@ -94,10 +94,10 @@ def test_models_step(experiment):
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_all_models_step_in_all_settings(experiment, setting):
-    from arborax.experiments import experiment as find
+    from arborax_experiments import find_task
 
     cases = run_child("models", experiment, setting)
-    names = {f"{experiment}/{name}" for name in find(experiment).MODELS}
+    names = {f"{experiment}/{name}" for name in find_task(experiment).models}
     assert cases == names
 
 
@@ -109,9 +109,9 @@ def test_all_options_step(experiment):
 
 
 def test_list_of_experiments_is_complete():
-    from arborax.experiments import EXPERIMENTS as known
+    from arborax_experiments import tasks
 
-    assert set(EXPERIMENTS) == set(known) == set(TINY)
+    assert set(EXPERIMENTS) == set(tasks()) == set(TINY)
 
 
 @pytest.mark.slow
@@ -149,10 +149,12 @@ class Steps:
         return result
 
 
-def options_of(package, base):
+def options_of(task, base):
     """Every value of every option that is not the one of `base`."""
-    hints = typing.get_type_hints(package.Config)
-    for field in dataclasses.fields(package.Config):
+    module = type(task).__module__
+    places = [sys.modules[name] for name in (module, module.rpartition(".")[0])]
+    hints = typing.get_type_hints(task.config)
+    for field in dataclasses.fields(task.config):
         kind, name = hints[field.name], field.name
         values: list[typing.Any] = [True, False] if kind is bool else []
         for part in (kind, *typing.get_args(kind)):
@@ -160,25 +162,26 @@ def options_of(package, base):
                 values += typing.get_args(part)
         if name != "model":
             # Names that are kept in a list of the package, e.g. `OBJECTIVES`.
-            values += getattr(package, f"{name.upper()}S", ())
+            lists = [getattr(place, f"{name.upper()}S", ()) for place in places]
+            values += [value for known in lists for value in known]
         for value in dict.fromkeys(values):
             if value != getattr(base, name):
                 yield f"{name}={value}", {name: value}
 
 
-def cases_of(part, experiment, package, base):
+def cases_of(part, experiment, task, base):
     """Names of cases and changes of the configuration."""
-    from arborax.experiments import experiment as find
+    from arborax_experiments import find_task
 
     if part == "options":
-        return dict(options_of(package, base))
-    names = list(package.MODELS)
+        return dict(options_of(task, base))
+    names = list(task.models)
     options = {}
     if part == "quick":
         earlier = EXPERIMENTS[: EXPERIMENTS.index(experiment)]
-        had = {name for other in earlier for name in find(other).MODELS}
+        had = {name for other in earlier for name in find_task(other).models}
         names = [name for name in names if "bnrde" in name or name not in had]
-        every = dict(options_of(package, base))
+        every = dict(options_of(task, base))
         options = {name: every[name] for name in QUICK_OPTIONS.get(experiment, ())}
     return {**{name: dict(model=name) for name in names}, **options}
 
@@ -262,22 +265,22 @@ def step_experiment(part, experiment, setting, folder):
     steps = Steps(training.fit)
     setattr(arborax, "fit", steps)
     setattr(training, "fit", steps)
-    from arborax.experiments import experiment as find
+    from arborax_experiments import find_task, run
 
-    package = find(experiment)
+    task = find_task(experiment)
     common = dict(TINY[experiment])
     if experiment in ("recovery", "ppg-dalia"):
         write_data(folder)
         common["folder"] = str(folder)
-    base = package.load_config(experiment, setting, "smoke", **common)
+    base = task.configure(setting, "smoke", **common)
 
     def check(model, changes, place):
         steps.seen.clear()
         # What is fine-tuned is trained twice.
         steps.stages = 2 if model.endswith("-bk") else 1
         try:
-            package.run(
-                experiment,
+            run(
+                task,
                 model=model,
                 preset="smoke",
                 setting=setting,
@@ -296,7 +299,7 @@ def step_experiment(part, experiment, setting, folder):
         for before, result in steps.seen:
             yield from problems_of(f"{experiment}/{model}", before, result)
 
-    for name, changes in cases_of(part, experiment, package, base).items():
+    for name, changes in cases_of(part, experiment, task, base).items():
         changes = dict(changes)
         model = changes.pop("model", base.model)
         with tempfile.TemporaryDirectory() as place:
