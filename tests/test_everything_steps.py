@@ -205,6 +205,7 @@ def problems_of(name, model, result):
     """What is wrong with a training of two steps."""
     if result.stop != "steps":
         yield f"{result.stop}: {result.message}"
+        return
     first, second = result.history.loss
     if first == second:
         yield f"the loss stays at {first}"
