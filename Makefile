@@ -13,7 +13,7 @@ EXTRAS_lint := checkpoint,cli,lint,plots,sweep,test,train
 EXTRAS_docs := cli,docs,plots,train
 EXTRAS_demo := cli,plots,train
 
-.PHONY: test lint docs tables demo bench format clean
+.PHONY: test lint docs tables demo bench installs format clean
 
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
@@ -36,11 +36,16 @@ tables: $(VENV)/.ready-docs
 	$(VENV)/bin/python docs/tables.py
 
 demo: $(VENV)/.ready-demo
-	$(VENV)/bin/python -m arborax.experiments.demo $(ARGS)
+	$(VENV)/bin/python -m arborax_experiments.demo $(ARGS)
 
 bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python -m benchmarks $(ARGS)
 	$(BENCH_VENV)/bin/python benchmarks/summary.py
+
+# Every extra with the constraints, the lower bounds, the newest releases: each in a
+# throw-away environment, with a smoke test. ARGS: some of core, extras, lowest, newest.
+installs:
+	PYTHON=$(PYTHON) .ci/installs $(ARGS)
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "arborax needs Python 3.11 or newer; set PYTHON=...")'

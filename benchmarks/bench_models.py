@@ -26,42 +26,28 @@ import jax
 import jax.random as jr
 
 from arborax import fit
-from arborax.datasets import dataset, RoughBergomi
-from arborax.experiments import collect
-from arborax.experiments._schedule import learning_rate
-from arborax.experiments.rough_bergomi import _generator, _objectives, _selection
-from arborax.experiments.rough_bergomi._config import load_config
+from arborax_experiments import collect, find_task
+from arborax_experiments.harness import scheduled
 
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+TASK = find_task("rough-bergomi")
 
 
-def stage(model, preset, steps, prefix):
-    """Times of a few steps of training, or of fine-tuning (`prefix`)."""
-    config = load_config(preset=preset, model=model)
-    data = dataset(RoughBergomi(hurst=config.hurst, steps=config.steps), config.paths)
-    start = time.perf_counter()
-    splits = data.split()
-    validation = _selection.Validation(config, splits)
-    objective, batches = _objectives.make_objective(
-        getattr(config, f"{prefix}objective"), config, splits.train
-    )
-    generator = _generator.make_generator(config, splits.train.values, jr.PRNGKey(0))
-    prepared = time.perf_counter() - start
-    iterations = getattr(config, f"{prefix}iterations")
-    peak = getattr(config, f"{prefix}learning_rate")
+def stage(config, data, found, prepared, steps):
+    """Times of a few steps of one stage of training."""
     marks = []
     fitted = fit(
-        generator,
-        batches,
-        objective,
+        TASK.model(config, data, jr.PRNGKey(0)),
+        found.data,
+        found.objective,
         key=jr.PRNGKey(1),
         optimiser=config.optimiser,
-        learning_rate=learning_rate(config.schedule, peak, iterations),
+        learning_rate=scheduled(config.schedule, found.learning_rate, found.steps),
         average=config.average or None,
         steps=steps,
-        metric=validation,
+        metric=found.metric,
         validate_every=steps,
         progress=False,
         hooks=[lambda event: marks.append((event.kind, time.process_time())) and None],
@@ -70,7 +56,7 @@ def stage(model, preset, steps, prefix):
     timings = fitted.timings
     return {
         "batch": config.batch,
-        "steps": iterations,
+        "steps": found.steps,
         "validations": config.validations,
         "prepare_s": prepared,
         "compile_s": timings.compile,
@@ -83,9 +69,14 @@ def stage(model, preset, steps, prefix):
 def measure(model, preset, steps):
     """One row: the sum over stages where there are two."""
     load = os.getloadavg()[0]
-    stages = [stage(model, preset, steps, "")]
-    if model == "bnrde-bk":
-        stages.append(stage(model, preset, steps, "finetune_"))
+    config = TASK.configure("arborax", preset, model=model)
+    data = TASK.data(config, None)
+    stages = []
+    start = time.perf_counter()
+    for found in TASK.stages(config, data):
+        prepared = time.perf_counter() - start
+        stages.append(stage(config, data, found, prepared, steps))
+        start = time.perf_counter()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"model": model, "stages": stages, "peak_mb": memory, "load": load}
 
@@ -166,13 +157,13 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--preset", default="quick", choices=("quick", "paper"))
     parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--models", nargs="*", default=list(_generator.MODELS))
+    parser.add_argument("--models", nargs="*", default=list(TASK.models))
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
         print(json.dumps(measure(options.row, options.preset, options.steps)))
         return
-    dataset(RoughBergomi(), load_config(preset=options.preset).paths)
+    TASK.data(TASK.configure("arborax", options.preset), None)  # simulated once
     rows = []
     for model in options.models:
         command = [sys.executable, __file__, "--row", model]

@@ -131,7 +131,7 @@ ROOMS = {
     "models": "Neural rough differential equations and their baselines.",
     "training": "Objectives, `fit`, checkpoints, sharding.",
     "datasets": "Simulated and recorded data.",
-    "experiments": "The published experiments as configurations.",
+    "cli": "The command `arborax`.",
 }
 
 

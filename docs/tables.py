@@ -8,11 +8,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from arborax.experiments import collect
-from arborax.experiments._registry import experiment
-from arborax.experiments.rough_bergomi import _table as rough_bergomi_table
-from arborax.experiments.so_rotation import _table as rotations_table
-from arborax.experiments.spd import _table as spd_table
+from arborax_experiments import collect, find_task, table
 
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -35,17 +31,19 @@ def _markdown(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
 
 def printed(name: str) -> str:
     """What `arborax table NAME --folders results` prints."""
-    text = experiment(name).table(collect(name, [ROOT / "results"]))
+    text = table(find_task(name), collect(name, [ROOT / "results"]))
     return f"```text\n{text}\n```"
 
 
 def rough_bergomi() -> str:
     """Our setting at preset quick, against fresh test sets."""
-    content = rough_bergomi_table.rows(_plain("rough-bergomi"))
-    floor, *models = content["fresh"]
-    gaussian = [row for row in content["pooled"] if row[0] == "Gaussian reference"]
-    sets = f"KS x 100, mean of {content['fresh_sets']} x {content['test_paths']} paths"
-    return _markdown([sets, *content["columns"]], [floor, *gaussian, *models])
+    results = _plain("rough-bergomi")
+    pooled, fresh, *_ = find_task("rough-bergomi").tables(results)
+    floor, *models = fresh.lines
+    gaussian = [row for row in pooled.lines if row[0] == "Gaussian reference"]
+    first = results[0]["scores"]
+    sets = f"KS x 100, mean of {first['fresh_sets']} x {first['test_paths']} paths"
+    return _markdown([sets, *fresh.columns], [floor, *gaussian, *models])
 
 
 def rough_bergomi_variants(changed: str) -> str:
@@ -60,36 +58,38 @@ def rough_bergomi_variants(changed: str) -> str:
             groups.setdefault(result["config"][changed], []).append(result)
     lines, columns = [], []
     for value, group in groups.items():
-        content = rough_bergomi_table.rows(group)
-        floor, (label, cells) = content["fresh"]
+        _, fresh, *_ = find_task("rough-bergomi").tables(group)
+        floor, (label, cells) = fresh.lines
         if changed == "hurst" or not lines:
             name = f"{floor[0]}, H = {value}" if changed == "hurst" else floor[0]
             lines.append((name, floor[1]))
         seeds = label.rsplit(", ", 1)[1]
         p_values = ", ".join(f"{r['scores']['p_value']:.2g}" for r in group)
         lines.append((f"`{changed}={value}`, {seeds}, p = {p_values}", cells))
-        columns = content["columns"]
+        columns = fresh.columns
     return _markdown(["KS x 100 on fresh test sets", *columns], lines)
 
 
 def spd() -> str:
     """Our setting at preset quick: floor, references and models at published times and
     the end."""
-    content = spd_table.rows(_plain("spd"))
+    results = _plain("spd")
+    pooled, *_ = find_task("spd").tables(results)
     times = ("t=128", "t=256", "t=384", "t=512", "t=1024")
-    chosen = [content["columns"].index(t) for t in times]
+    chosen = [pooled.columns.index(t) for t in times]
     lines = [
         (label, [cells[k] for k in chosen])
-        for label, cells in content["pooled"]
+        for label, cells in pooled.lines
         if "95 %" not in label and "these test paths" not in label
     ]
-    return _markdown([f"W1 x 100, {content['test_paths']} paths", *times], lines)
+    count = results[0]["scores"]["test_paths"]
+    return _markdown([f"W1 x 100, {count} paths", *times], lines)
 
 
 def rotations() -> str:
     """Our setting at preset quick: forecast errors under noise, by source."""
-    sources, lines = rotations_table.noisy_rows(_plain("so-rotation"))
-    return _markdown(["RGE in degrees under noise", *sources], lines)
+    noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
+    return _markdown(["RGE in degrees under noise", *noisy.columns], noisy.lines)
 
 
 PLACES: list[tuple[str, str, Callable[[], str]]] = [

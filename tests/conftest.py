@@ -28,7 +28,15 @@ os.environ.setdefault("MPLBACKEND", "agg")
 import jax
 import numpy as np
 import pytest
+from jaxtyping import install_import_hook
 
+
+# The option `--jaxtyping-packages` takes one package only if the checker has arguments.
+install_import_hook(
+    "arborax_experiments",
+    "beartype.beartype(conf=beartype.BeartypeConf("
+    "strategy=beartype.BeartypeStrategy.On))",
+)
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")

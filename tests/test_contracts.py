@@ -6,14 +6,19 @@ import pathlib
 import subprocess
 import sys
 import textwrap
+import tomllib
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 import arborax as abx
 
 
 ROOT = pathlib.Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "arborax"
+LABORATORY = ROOT / "src" / "arborax_experiments"
 
 # The interface that other rooms and users rely on.
 PUBLIC = """
@@ -89,8 +94,88 @@ def test_algebra_does_not_import_jax(path):
         assert not any(name.split(".")[0] == "jax" for name in names), path
 
 
-def test_constraints_hold_names_and_numbers_only():
-    for line in (ROOT / "constraints.txt").read_text().splitlines():
+def _imports(path):
+    """Modules that a file imports, with the names taken from them; relative ones as
+    they are written."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, ()) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            names = tuple(alias.name for alias in node.names)
+            yield "." * node.level + (node.module or ""), names
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(LABORATORY.rglob("*.py")),
+    ids=lambda path: str(path.relative_to(LABORATORY)),
+)
+def test_laboratory_imports_public_names(path):
+    """Nothing private of the library, and no experiment imports another one."""
+    experiments = {p.parent.name for p in LABORATORY.glob("*/task.py")} - {"harness"}
+    assert {"recovery", "rotations", "rough_bergomi", "spd"} <= experiments
+    for module, names in _imports(path):
+        parts = [*module.lstrip(".").split("."), *names]
+        if module.split(".")[0] in ("arborax", "arborax_experiments"):
+            assert not any(part.startswith("_") for part in parts), f"{module}: {names}"
+        if path.parent.name in experiments | {"harness"} and module.startswith(".."):
+            assert not experiments & set(parts), f"{module}: {names}"
+
+
+def test_harness_names_no_model_and_no_experiment():
+    from arborax_experiments import tasks
+
+    words = {name for task in tasks().values() for name in (task.name, *task.models)}
+    # The default of `--model`, which the command line has too.
+    words -= {"bnrde"}
+    for path in (LABORATORY / "harness").glob("*.py"):
+        strings = {
+            node.value
+            for node in ast.walk(ast.parse(path.read_text()))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        }
+        assert not strings & words, path
+
+
+def _pins(name):
+    lines = (ROOT / name).read_text().splitlines()
+    pairs = [line.split("==") for line in lines if line and not line.startswith("#")]
+    return {canonicalize_name(name): number for name, number in pairs}
+
+
+def _requirements():
+    """Of the core and of each extra, with the extra's name; `bench` pins its own."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = {"": project["dependencies"]} | project["optional-dependencies"]
+    del extras["bench"]
+    for extra, texts in extras.items():
+        for text in texts:
+            requirement = Requirement(text)
+            yield extra, canonicalize_name(requirement.name), requirement.specifier
+
+
+@pytest.mark.parametrize("name", ["constraints.txt", "constraints-lowest.txt"])
+def test_constraints_hold_names_and_numbers_only(name):
+    for line in (ROOT / name).read_text().splitlines():
         if line and not line.startswith("#"):
-            name, _, number = line.partition("==")
-            assert number and not set("/@: ") & set(line), line
+            package, _, number = line.partition("==")
+            assert package and number and not set("/@: ") & set(line), line
+
+
+def test_constraints_allow_every_extra():
+    """The job `installs` tries it; this finds a forgotten line sooner."""
+    pins = _pins("constraints.txt")
+    for extra, name, wanted in _requirements():
+        assert name in pins and pins[name] in wanted, f"{extra}: {name}{wanted}"
+
+
+def test_lower_bounds_are_the_tested_ones():
+    pins = _pins("constraints-lowest.txt")
+    stated = {
+        name: str(wanted).removeprefix(">=")
+        for extra, name, wanted in _requirements()
+        if extra not in ("docs", "lint")
+    }
+    assert {n: Version(v) for n, v in pins.items()} == {
+        n: Version(v) for n, v in stated.items()
+    }

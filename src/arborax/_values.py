@@ -6,6 +6,7 @@ value turns the result, and every gradient through it, into NaN. Within
 [`arborax.debug_checks`][] compiled code raises as well.
 """
 
+import reprlib
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -69,3 +70,9 @@ def refuse(values: _T, bad: Any, message: str) -> _T:
         return leaf * jnp.where(bad, jnp.nan * one, one)
 
     return jtu.tree_map(poison, values)
+
+
+def shown(value: Any) -> str:
+    """`value` in an error message: its `repr`, cut to sixty characters."""
+    text = " ".join(reprlib.repr(value).split())
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -2,6 +2,8 @@
 
 import re
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -67,3 +69,20 @@ def test_arrays_of_the_wrong_size(cls):
             call()
     with pytest.raises(ValueError, match=str(alg.primitive_size)):
         alg.from_primitive(np.zeros(alg.primitive_size + 2))
+
+
+@everywhere
+def test_leading_axes_and_kinds_of_arrays(cls):
+    """Axes that do not go together are refused; NumPy goes together with traced JAX."""
+    alg = cls(2, 2)
+    with pytest.raises(ValueError, match="leading axes.*got shapes"):
+        alg.product(np.zeros((2, alg.size)), np.zeros((3, alg.size)))
+    with pytest.raises(TypeError, match="NumPy or JAX array"):
+        alg.exp([0.0] * alg.size)
+    a = np.linspace(0.0, 1.0, alg.size)
+    want = alg.product(a, 2 * a)
+    for left, right in ((a, jnp.asarray(2 * a)), (a[None], jnp.asarray(2 * a))):
+        got = jax.jit(lambda x, left=left: alg.product(left, x))(right)
+        np.testing.assert_allclose(np.ravel(got), want, atol=1e-14)
+        got = jax.jit(lambda x, right=right: alg.product(x, np.asarray(right)))(left)
+        np.testing.assert_allclose(np.ravel(got), want, atol=1e-14)

@@ -44,7 +44,7 @@ def test_parameters_have_files_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize("harm", ["flip", "truncate", "foreign", "empty"])
-def test_damaged_file_is_made_anew(tmp_path, monkeypatch, harm):
+def test_damaged_file_is_replaced(tmp_path, monkeypatch, harm):
     first = dataset(SMALL, 10, folder=tmp_path)
     (file,) = tmp_path.iterdir()
     raw = bytearray(file.read_bytes())

@@ -1,4 +1,4 @@
-"""Simulated rotations: physics, windows, splits, observations."""
+"""Simulated rotations: physics, and quaternions."""
 
 import numpy as np
 import pytest
@@ -9,9 +9,6 @@ from arborax.datasets import (
     _quaternions as quaternions,
     DrivenRotation,
     FreeRotation,
-    observe,
-    rotation_windows,
-    split_rotations,
 )
 
 
@@ -76,41 +73,6 @@ def test_driven_rotation_follows_its_velocity():
     np.testing.assert_allclose(turns.reshape(20, 19, 3), 0.1 * middle, atol=2e-3)
 
 
-def test_windows_and_splits():
-    rotations = FreeRotation(times=102).sample(20).rotations
-    windows = rotation_windows(rotations, 21)
-    assert windows.shape == (20 * 82, 21, 3, 3)
-    np.testing.assert_array_equal(windows[82 + 3], rotations[1, 3:24])
-    train, validation, test = split_rotations(rotations)
-    assert [len(p) // 82 for p in (train, validation, test)] == [16, 2, 2]
-    np.testing.assert_array_equal(test[0], rotations[18, :21])
-    # As published: 61, 11 and 12 windows of each trajectory.
-    parts = split_rotations(rotations, by="time")
-    assert [len(p) // 20 for p in parts] == [61, 11 + 0, 12]
-    np.testing.assert_array_equal(parts[2][11], rotations[0, 81:102])
-
-
-def test_observations():
-    windows = rotation_windows(FreeRotation().sample(10).rotations, 21, 8)
-    clean = observe(windows)
-    np.testing.assert_allclose(clean.rotations, windows[:, :12], atol=1e-12)
-    assert clean.mask.all() and clean.truth is windows
-    np.testing.assert_array_equal(clean.times[0], np.arange(21))
-    steps = np.linspace(0.02, 0.1, len(windows))
-    timed = observe(windows, step=steps)
-    np.testing.assert_allclose(timed.times[:, 20], 20 * steps)
-    np.testing.assert_array_equal(timed.ts, timed.times[:, :12])
-    noisy = observe(windows, noise=0.03, drop=0.3, seed=1)
-    assert (noisy.mask.sum(axis=1) == 8).all()
-    relative = np.swapaxes(windows[:, :12], -1, -2) @ noisy.rotations
-    vectors = Rotation.from_matrix(relative.reshape(-1, 3, 3)).as_rotvec()
-    assert abs(vectors.std() - 0.03) < 0.002
-    levels = np.linspace(0, 0.05, len(windows))
-    mixed = observe(windows, noise=levels)
-    np.testing.assert_allclose(mixed.rotations[0], windows[0, :12], atol=1e-12)
-    assert np.abs(mixed.rotations[-1] - windows[-1, :12]).max() > 0.02
-
-
 def test_quaternions_against_scipy(rng):
     q = quaternions.normalise(rng.standard_normal((30, 4)))
     p = quaternions.normalise(rng.standard_normal((30, 4)))
@@ -135,12 +97,6 @@ def test_quaternions_against_scipy(rng):
         lambda: FreeRotation(step=0.0),
         lambda: FreeRotation(inertia=(0.1, 0.0, 0.3)),
         lambda: DrivenRotation(amplitude=(0.0, 1.0)),
-        lambda: rotation_windows(np.zeros((2, 5, 3, 3)), 6),
-        lambda: split_rotations(np.zeros((10, 30, 3, 3)), by="x"),  # pyright: ignore
-        lambda: observe(np.zeros((2, 21, 3, 3)), 1),
-        lambda: observe(np.zeros((2, 21, 3, 3)), drop=1.0),
-        lambda: observe(np.zeros((2, 21, 3, 3)), noise=-0.1),
-        lambda: observe(np.zeros((2, 21, 3, 3)), step=0.0),
     ],
 )
 def test_bad_input(call):

@@ -167,7 +167,7 @@ def test_gyroscope():
     np.testing.assert_allclose(rotations[1], expected, atol=1e-12)
 
 
-def write_series(folder, name, series, classes, labels):
+def write_series(folder, name, series, classes, labels, parts=("TRAIN", "TEST")):
     """Files of the `.ts` format."""
     head = [
         "# made by a test",
@@ -176,7 +176,7 @@ def write_series(folder, name, series, classes, labels):
         f"@classLabel true {' '.join(classes)}",
         "@data",
     ]
-    for part in ("TRAIN", "TEST"):
+    for part in parts:
         lines = [
             ":".join(
                 [*(",".join(f"{v:.6f}" for v in channel) for channel in s.T), label]
@@ -199,3 +199,27 @@ def test_ts_files(tmp_path, rng):
     bad.write_text("@classLabel false\n@data\n1,2:3,4\n")
     with pytest.raises(ValueError, match="no classes"):
         read_ts(bad)
+    head = "@classLabel true a b\n@data\n1,2:3,4:a\n"
+    for line in ("1,2:3:a", "1,?:3,4:a", "1,2:a"):
+        bad.write_text(head + line + "\n")
+        with pytest.raises(ValueError, match=r"bad\.ts, line 4: .*channels"):
+            read_ts(bad)
+
+
+def test_both_parts_have_the_same_times(tmp_path, rng):
+    short, long = ([rng.standard_normal((n, 2)) for n in ns] for ns in [(3, 5), (7, 4)])
+    write_series(tmp_path, "Small", short, ("a", "b"), ("a", "b"), ["TRAIN"])
+    write_series(tmp_path, "Small", long, ("a", "b"), ("a", "b"), ["TEST"])
+    train, test = read_aeon("Small", tmp_path)
+    assert train.values.shape == test.values.shape == (2, 7, 2)
+    np.testing.assert_array_equal(train.lengths, [3, 5])
+    np.testing.assert_array_equal(test.lengths, [7, 4])
+    np.testing.assert_array_equal(
+        train.values[1, 4:], train.values[1, 4:5].repeat(3, 0)
+    )
+    np.testing.assert_allclose(train.values[1, :5], short[1], atol=1e-6)
+    for classes, width in ((("b", "a"), 2), (("a", "b"), 3)):
+        other = [rng.standard_normal((4, width)) for _ in range(2)]
+        write_series(tmp_path, "Small", other, classes, ("a", "b"), ["TEST"])
+        with pytest.raises(ValueError, match="of the two files differ"):
+            read_aeon("Small", tmp_path)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import arborax as abx
+from arborax.geometry._checks import METHODS
 
 
 @pytest.mark.parametrize(
@@ -56,13 +57,74 @@ def test_wrong_types(build, text):
 def test_off_the_manifold(g, y):
     y = jnp.asarray(y)
     assert not g.belongs(y)
-    with pytest.raises(Exception, match="not on"):
-        jax.block_until_ready(jax.jit(g.check_point)(y))
+    with pytest.raises(ValueError, match="not on"):
+        g.check_point(y)
+    compiled = jax.jit(g.check_point)
+    assert bool(jnp.all(jnp.isnan(compiled(y))))
+    assert "callback" not in compiled.lower(y).as_text()
+    with abx.debug_checks(), pytest.raises(Exception, match="not on"):
+        jax.block_until_ready(compiled(y))
 
 
 def test_shape():
-    with pytest.raises(ValueError, match=r"has shape \(3, 3\), got \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"shape \(3, 3\), got \(2, 2\)"):
         abx.SO(3).check_point(jnp.eye(2))
+
+
+# One geometry for each form of a generator, and a nested product.
+CHECKED = [
+    abx.Euclidean(2),
+    abx.SO(3),
+    abx.SPD(2),
+    abx.Hyperbolic(2),
+    abx.Product(abx.SO(3), abx.Product(abx.Euclidean(2), abx.Sphere(1))),
+]
+
+
+@pytest.mark.parametrize("g", CHECKED, ids=lambda g: type(g).__name__)
+def test_every_method_refuses_wrong_arguments(g):
+    """By name, in a short message, before JAX meets the shapes."""
+    y = g.random_point(jax.random.key(0))
+    u = 0.1 * jnp.ones(g.dim)
+    good = {
+        "point": y,
+        "tangent": y,
+        "coordinates": u,
+        "generator": g.generator(y, u),
+        "matrix": jnp.ones((g.dim, g.dim)),
+        "key": jax.random.key(1),
+    }
+    for method, kinds in METHODS.items():
+        call = getattr(g, method)
+        for place, kind in enumerate(kinds):
+            batch = jax.tree.map(lambda x: x[None], good[kind])
+            whole = jax.tree.map(lambda x: jnp.zeros(x.shape, int), good[kind])
+            for wrong in (batch, whole, jnp.ones((2, 5)), [1.0, 2.0], 0, None, "north"):
+                args = [good[kind] for kind in kinds]
+                args[place] = wrong
+                with pytest.raises((ValueError, TypeError)) as caught:
+                    call(*args)
+                assert len(str(caught.value)) < 300
+                assert "`" in str(caught.value)
+
+
+def test_what_the_messages_say():
+    g = abx.SO(3)
+    with pytest.raises(TypeError, match=r"jax.random.key\(0\)"):
+        g.random_point(0)
+    with pytest.raises(ValueError, match=r"`u`.*\(3,\), got \(4, 3\).*jax.vmap"):
+        g.exp(jnp.eye(3), u=jnp.ones((4, 3)))
+    with pytest.raises(TypeError, match="astype"):
+        g.belongs(jnp.eye(3, dtype=int))
+    for call, wrong in (
+        (abx.vech, jnp.ones((2, 3))),
+        (abx.unvech, jnp.ones((2, 3))),
+        (abx.gram_schmidt_6d, jnp.ones(5)),
+        (abx.project_rotation, jnp.ones(3)),
+        (abx.spd_from_vech, jnp.ones(4)),
+    ):
+        with pytest.raises((ValueError, TypeError), match="got"):
+            call(wrong)
 
 
 def test_root_frame_has_no_flat_geodesics():

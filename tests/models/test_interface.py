@@ -106,15 +106,29 @@ def test_forecast_is_the_end_of_the_whole():
 
 def test_models_of_rotations():
     path, rotations = rotation_path()
-    key = jr.PRNGKey(0)
-    for model in (M.SGNCDE(key=key, width=5), M.MNODE(key=key, width=5)):
-        out = _call(model, path)
-        assert out.shape == (21, 3, 3)
-        assert jnp.all(jax.vmap(abx.SO(3).belongs)(out))
-        xs = path.xs.at[12:, 1:].set(0)
-        other = _call(model, abx.SampledPath(path.ts, xs))
-        np.testing.assert_allclose(other, out, rtol=1e-12, atol=1e-13)
+    model = M.MNODE(key=jr.PRNGKey(0), width=5)
+    out = _call(model, path)
+    assert out.shape == (21, 3, 3)
+    assert jnp.all(jax.vmap(abx.SO(3).belongs)(out))
     np.testing.assert_allclose(out[0], rotations[0])
+    # The driver is not used beyond its first sample.
+    other = _call(model, abx.SampledPath(path.ts, path.xs.at[12:, 1:].set(0)))
+    np.testing.assert_allclose(other, out, rtol=1e-12, atol=1e-13)
+
+
+def test_an_ncde_along_a_control_given_by_its_velocity():
+    """With the increments as velocity it is the NCDE; a curved control differs."""
+    model = CAUSAL["ncde"]()
+    path = driver(model)
+    steps = jnp.diff(path.xs, axis=0)
+
+    @eqx.filter_jit
+    def along(model, bend):
+        return model.along(path.xs[0], steps, lambda s, dx: dx * (1 + bend * (s - 0.5)))
+
+    expected = _call(model, path)
+    np.testing.assert_allclose(along(model, 0.0), expected, rtol=1e-10, atol=1e-12)
+    assert np.abs(along(model, 1.0) - expected).max() > 1e-5
 
 
 def test_refusals():

@@ -226,9 +226,21 @@ def test_value_errors(case, jit):
     def build(kw):
         return abx.SampledPath(**kw).increments()
 
-    build = eqx.filter_jit(build) if jit else build
-    with pytest.raises(RuntimeError, match=match):
-        jax.block_until_ready(build(jax.tree.map(jnp.asarray, arguments)))
+    arguments = jax.tree.map(jnp.asarray, arguments)
+    if jit:
+        assert np.all(np.isnan(eqx.filter_jit(build)(arguments)))
+        return
+    with pytest.raises(ValueError, match=match):
+        build(arguments)
+
+
+def test_one_bad_path_of_a_batch_leaves_the_others_alone():
+    xs = jnp.ones((3, 4, 2)).at[1, 2, 0].set(jnp.nan)
+    out = jax.jit(lambda xs: abx.SampledPath(jnp.arange(4.0), xs).xs)(xs)
+    assert np.all(np.isnan(out[1]))
+    np.testing.assert_array_equal(out[jnp.array([0, 2])], 1.0)
+    text = jax.jit(lambda xs: abx.SampledPath(jnp.arange(4.0), xs).xs).lower(xs)
+    assert "callback" not in text.as_text()
 
 
 def test_bad_slices_and_methods(rng):

@@ -207,5 +207,5 @@ def test_errors():
         abx.brownian(key, ts, 1, dtype=np.int32)
     with pytest.raises(TypeError, match="float32 or float64"):
         abx.fractional_brownian(key, 4, 0.3, dtype=np.float16)
-    with pytest.raises(RuntimeError, match="strictly increasing"):
+    with pytest.raises(ValueError, match="strictly increasing"):
         abx.brownian(key, ts[::-1], 1)

@@ -2,7 +2,6 @@
 
 import re
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -125,19 +124,64 @@ def test_ito_has_no_left_point_sums_beyond_depth_two(name):
         getattr(abx, name)(XS, abx.Ito(2, 3), "left-point")
 
 
-def test_value_checks_work_under_jit():
-    f = eqx.filter_jit(lambda x: abx.signature(x, SHUFFLE))
-    with pytest.raises(Exception, match="(?i)nan|finite"):
+FUNCTIONS = {
+    "signature": abx.signature,
+    "log_signature": abx.log_signature,
+    "expanding_signature": abx.expanding_signature,
+    "windowed_signature": lambda x, alg, mode: abx.windowed_signature(x, alg, 2, mode),
+    "extend_signature": lambda x, alg, mode: abx.extend_signature(
+        alg, jnp.zeros((2, alg.size)), x, mode
+    ),
+}
+
+
+BAD_PATHS = [
+    ("signature", abx.Shuffle(1, 2), None, np.inf),
+    ("signature", abx.Shuffle(3, 3), None, np.inf),
+    ("signature", abx.Shuffle(3, 2), None, np.nan),
+    ("signature", abx.Shuffle(2, 1), None, np.nan),
+    ("signature", ITO, "realised", np.nan),
+    ("signature", GL, "left-point", np.inf),
+    ("log_signature", MKW, "realised", np.nan),
+    ("expanding_signature", SHUFFLE, None, np.nan),
+    ("windowed_signature", ITO, "realised", np.inf),
+    ("extend_signature", SHUFFLE, None, np.inf),
+]
+
+
+@pytest.mark.parametrize("name, alg, mode, value", BAD_PATHS, ids=str)
+def test_compiled_code_answers_a_bad_path_with_nan_throughout(name, alg, mode, value):
+    """Even where the value cancels, as inside a path of one channel; and only that
+    path of a batch."""
+    f = jax.jit(lambda x: FUNCTIONS[name](x, alg, mode))
+    xs = jnp.ones((2, 5, alg.dim)).at[1, 2, 0].set(value)
+    out = f(xs)
+    assert np.all(np.isnan(out[1]))
+    assert np.all(np.isfinite(out[0]))
+    grads = jax.jit(jax.grad(lambda x: f(x)[1].sum()))(xs)
+    assert np.all(np.isnan(grads[1, -1]))
+    assert "callback" not in f.lower(xs).as_text()
+
+
+def test_compiled_code_raises_within_debug_checks():
+    f = jax.jit(lambda x: abx.signature(x, SHUFFLE))
+    with abx.debug_checks(), pytest.raises(Exception, match="(?i)nan|finite"):
         jax.block_until_ready(f(XS.at[0, 0].set(jnp.nan)))
 
 
-@pytest.mark.parametrize("alg", [abx.Shuffle(1, 2), abx.Shuffle(4, 2)], ids=str)
-def test_a_value_that_cancels_is_seen_under_jit(alg):
-    """Of one channel only the end points enter the coordinates of weight two."""
-    f = eqx.filter_jit(lambda x: abx.signature(x, alg))
-    xs = jnp.zeros((2, 5, alg.dim))
-    with pytest.raises(Exception, match="(?i)nan|finite"):
-        jax.block_until_ready(f(xs.at[1, 2, 0].set(jnp.inf)))
+def test_compiled_code_answers_bad_brackets_with_nan_throughout():
+    f = jax.jit(lambda x, b: abx.signature(x, ITO, b))
+    bad = SYMMETRIC.at[1, 0, 1].set(0.5)
+    assert np.all(np.isnan(f(XS, bad)))
+    out = f(jnp.stack([XS, XS]), jnp.stack([SYMMETRIC, bad]))
+    assert np.all(np.isfinite(out[0]))
+    assert np.all(np.isnan(out[1]))
+
+
+def test_constants_of_compiled_code_are_checked_at_once():
+    bad = np.array(XS.at[0, 0].set(jnp.nan))
+    with pytest.raises(ValueError, match="NaN"):
+        jax.jit(lambda: abx.signature(bad, SHUFFLE))()
 
 
 @pytest.mark.parametrize(

@@ -96,12 +96,14 @@ def test_limits_and_refusals(case):
     options = {"geometry": geometry, "rtol": 0.0, "atol": 1e-3}
     sol = abx.solve_adaptive(fields, y0, control, max_windows=2, throw=False, **options)
     assert sol.result == abx.RESULTS.max_steps_reached
-    with pytest.raises(Exception, match="max_windows"):
+    with pytest.raises(ValueError, match="max_windows"):
         abx.solve_adaptive(fields, y0, control, max_windows=2, **options)
     with pytest.raises(ValueError, match="host"):
         jax.jit(lambda y: abx.solve_adaptive(fields, y, control, **options).ys)(y0)
-    with pytest.raises(TypeError):
+    with pytest.raises(TypeError, match="dyadic_control|Type-check error"):
         abx.solve_adaptive(fields, y0, xs, **options)
+    with pytest.raises(ValueError, match="not on the manifold"):
+        abx.solve_adaptive(fields, 2 * y0, control, max_windows=2, **options)
     with pytest.raises(ValueError, match="tolerances"):
         abx.solve_adaptive(fields, y0, control, geometry=geometry, rtol=0.0, atol=0.0)
     with pytest.raises(ValueError, match="would leave"):

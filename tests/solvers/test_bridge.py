@@ -123,19 +123,25 @@ def test_initial_step_and_vmap():
     np.testing.assert_allclose(out, want, atol=0.01)
 
 
-def test_crossing_a_knot_is_an_error():
+def test_crossing_a_knot():
+    """NaN, and an error within `debug_checks`."""
     geometry, alg = abx.SO(3), abx.Shuffle(2, 2)
     fields, y0, control = make(geometry, alg)
-    with pytest.raises(Exception, match="crosses a knot"):
-        run(
-            fields,
-            y0,
-            control,
-            geometry,
-            abx.LogODE(),
-            dt0=0.3,
-            stepsize_controller=diffrax.ConstantStepSize(),
-        )
+    args = (fields, y0, control, geometry, abx.LogODE())
+    options = {"dt0": 0.3, "stepsize_controller": diffrax.ConstantStepSize()}
+    assert bool(jnp.all(jnp.isnan(run(*args, **options).ys)))
+    with abx.debug_checks(), pytest.raises(Exception, match="crosses a knot"):
+        run(*args, **options)
+
+
+def test_the_term_calls_nothing_on_the_host():
+    geometry, alg = abx.SO(3), abx.Shuffle(2, 2)
+    fields, _, control = make(geometry, alg)
+    term = abx.RoughTerm(fields, control, geometry)
+    assert (
+        "callback"
+        not in jax.jit(lambda s, t: term.contr(s, t)).lower(0.0, 0.1).as_text()
+    )
 
 
 def test_mismatch_is_refused():

@@ -1,5 +1,7 @@
 """The solve itself: saved states, results, refusals."""
 
+import contextlib
+
 import diffrax
 import equinox as eqx
 import jax
@@ -119,17 +121,25 @@ def test_failure_is_reported(case):
     sol = abx.solve(wild, y0, control, geometry=geometry, throw=False)
     assert sol.result == abx.RESULTS.nonfinite
     assert "NaN or infinite" in str(sol.result)
-    with pytest.raises(Exception, match="NaN or infinite"):
-        eqx.filter_jit(abx.solve)(wild, y0, control, geometry=geometry)
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        abx.solve(wild, y0, control, geometry=geometry)
     sol = abx.solve(fields, 2 * y0, control, geometry=geometry, throw=False)
     assert sol.result == abx.RESULTS.off_manifold
-    with pytest.raises(Exception, match="not on the manifold"):
-        eqx.filter_jit(abx.solve)(fields, 2 * y0, control, geometry=geometry)
-    with pytest.raises(Exception, match="within the knots"):
+    with pytest.raises(ValueError, match="not on the manifold"):
+        abx.solve(fields, 2 * y0, control, geometry=geometry)
+    with pytest.raises(ValueError, match="within the knots"):
         abx.solve(fields, y0, control, geometry=geometry, ts=jnp.array([1.5]))
 
 
-def test_refusals(case):
+@contextlib.contextmanager
+def raises(error, text):
+    """A short message; the dot matches new lines too."""
+    with pytest.raises(error, match=f"(?s){text}") as caught:
+        yield
+    assert len(str(caught.value)) < 300
+
+
+def test_refusals(case, as_users):
     geometry, fields, y0, ts, xs, control = case
     solve = lambda f=fields, y=y0, c=control, **o: abx.solve(  # noqa: E731
         f, y, c, **{"geometry": geometry, **o}
@@ -138,7 +148,7 @@ def test_refusals(case):
         solve(solver=abx.Heun())
     with pytest.raises(ValueError, match="would leave"):
         solve(solver=abx.EuclideanRK(diffrax.Dopri5()))
-    with pytest.raises(TypeError):
+    with raises(TypeError, "RKMK"):
         solve(solver=diffrax.Dopri5())
     with pytest.raises(ValueError, match="one row for each"):
         solve(f=lambda y: fields(y)[:1])
@@ -158,14 +168,64 @@ def test_refusals(case):
         solve(ts=jnp.array([0.5]), interpolation="linear")
     with pytest.raises(ValueError, match="not both"):
         solve(ts=jnp.array([0.5]), save="final")
-    with pytest.raises(ValueError, match="Give the geometry"):
+    with raises(ValueError, "jax.vmap.*geometry"):
         abx.solve(fields, y0, control)
+    with raises(ValueError, "jax.vmap"):
+        solve(y=jnp.stack([y0, y0]))
+    with raises(TypeError, "y0.*floating"):
+        solve(y=[[1, 0, 0], [0, 1, 0], [0, 0, 1]])
+    with raises(TypeError, "y0.*array of numbers"):
+        solve(y=["north", "south"])
+    with raises(TypeError, "SO.3."):
+        solve(geometry=abx.SO)
+    with raises(TypeError, r"rough_path\(ts, xs, alg\)"):
+        solve(c=(ts, xs))
+    with raises(ValueError, "one row for each.*shape .2, 3., got .3,"):
+        solve(f=lambda y: fields(y)[0])
+    with raises(TypeError, "one array.*jnp.stack"):
+        solve(f=lambda y: [fields(y)[0], fields(y)[1, :2]])
+    with raises(TypeError, "real"):
+        solve(f=lambda y: fields(y) * 1j)
+    with raises(TypeError, r"fields\(t, y\)"):
+        solve(f=lambda t, y, args: fields(y))
+    with raises(TypeError, "same arguments"):
+        solve(f=[lambda y: fields(y)[0], lambda t, y: fields(y)[1]])
+    with raises(TypeError, "callable"):
+        solve(f=[lambda y: fields(y)[0], 3])
+    with raises(TypeError, "ts.*numbers"):
+        solve(ts=["noon"])
+    with raises(ValueError, r"\(times,\)"):
+        solve(ts=jnp.array([[0.5]]))
+    lams = control.log_signatures
+    with raises(ValueError, "in order"):
+        solve(c=Control(control.alg, control.knots[::-1], lams))
+    with raises(ValueError, "windows, 6.*got"):
+        solve(c=Control(control.alg, control.knots, lams[:, :-1]))
+    with raises(ValueError, "windows . 1"):
+        solve(c=Control(control.alg, control.knots[:-1], lams))
+    with raises(ValueError, "geodesic"):
+        solve(c=Control(control.alg, control.knots, lams), ts=jnp.array([0.5]))
     flat = abx.rough_path(ts, xs, abx.GrossmanLarson(2, 2), window=16)
     with pytest.raises(ValueError, match="MuntheKaasWright"):
         solve(c=flat)
     batch = Control(control.alg, control.knots, control.log_signatures[None])
     with pytest.raises(ValueError, match="vmap"):
         solve(c=batch)
+
+
+def test_lists_and_other_dtypes_are_understood(as_users):
+    """Lists of numbers as states and rows; fields computed in another dtype."""
+    control = Control(abx.Shuffle(1, 1), jnp.arange(3), jnp.array([[0.5], [1.0]]))
+    rows = lambda y: [[y[1], -y[0]]]  # noqa: E731
+    want = abx.solve(lambda y: jnp.stack([y[1], -y[0]])[None], jnp.ones(2), control)
+    got = abx.solve(rows, [1.0, 1.0], control)
+    np.testing.assert_allclose(got.ys, want.ys, atol=1e-15)
+    assert got.ts.dtype == jnp.float64  # knots were integers
+    wide = lambda t, y: (t * y.astype(jnp.float64))[None]  # noqa: E731
+    sol = abx.solve(wide, jnp.ones(2, jnp.float32), control)
+    assert sol.ys.dtype == jnp.float32
+    whole = abx.solve(lambda y: jnp.ones((1, 2), int), jnp.ones(2), control)
+    np.testing.assert_allclose(whole.ys[-1], 2.5)
 
 
 def test_ito_needs_a_connection(case):

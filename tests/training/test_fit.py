@@ -1,5 +1,6 @@
 """`fit`: one compiled step, best model, early stop, failures, interrupts, dtypes."""
 
+import inspect
 import os
 import signal
 
@@ -423,6 +424,15 @@ def test_typed_keys_and_schedules():
         (dict(data=()), "holds no arrays"),
         (dict(data=lambda key, step: 0, steps=None, epochs=1), "has no epochs"),
         (dict(objective=lambda m, b, k: b[0][0]), "real scalar"),
+        (dict(objective=lambda m, b, k: None), "got a NoneType"),
+        (dict(objective=lambda m, b, k: (objective(m, b, k), 1, 2)), "got a tuple"),
+        (dict(data=([1.0, 2.0], [1.0, 2.0])), "a list of numbers"),
+        (dict(data=np.asarray(["a", "b"])), "dtype <U1; give numbers"),
+        (dict(data=(np.zeros((0, 3)), np.zeros(0))), "data is empty"),
+        (dict(learning_rate=-0.1), "learning_rate must be a number"),
+        (dict(weight_decay=float("nan")), "weight_decay must be a number"),
+        (dict(clip=float("nan")), "clip must be positive"),
+        (dict(checkpoint=__file__), "need a folder.*is a file"),
         (dict(metric=lambda m, v, k: np.ones(2)), "metric must return a scalar"),
     ],
 )
@@ -437,6 +447,57 @@ def test_clear_errors(change, message):
     )
     with pytest.raises(ValueError, match=message):
         fit(**(args | change))
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(key=0), "one JAX random key, got 0.*jax.random.key"),
+        (dict(key=None), "one JAX random key"),
+        (dict(key=jr.split(KEY, 2)), r"uint32\[2, 2\]"),
+        (dict(steps=2.0), "`steps` must be a whole number, got 2.0"),
+        (dict(batch_size=4.0), "`batch_size` must be a whole number"),
+        (dict(model=eqx.nn.MLP), "the class MLP: build one"),
+        (dict(objective=None), "`objective` must be a function"),
+        (dict(objective=lambda m, b: 0.0), "called as .*but takes `.m, b.`"),
+        (dict(data=lambda key: 0), "called as `data.key, step.`"),
+        (dict(checkpoint=3), "`checkpoint` must be a folder"),
+        (dict(hooks=print), "`hooks` must be a list of functions"),
+        (dict(trackers=[3]), "`trackers` must be a list"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(change, message):
+    args = dict(model=mlp(), data=regression(8), objective=objective, steps=1, key=KEY)
+    plain = inspect.unwrap(fit)  # without the type checks of the tests
+    with pytest.raises(TypeError, match=message) as error:
+        plain(**(args | change), progress=False)
+    assert len(str(error.value)) < 300
+
+
+def test_bad_data_are_named():
+    x, y = regression(16)
+    x[3, 1], x[5] = np.nan, np.inf
+    result = fit(
+        mlp(), {"x": x, "y": y}, named_objective, steps=1, key=KEY, progress=False
+    )
+    assert result.stop == "non-finite"
+    assert "the batch has NaN or infinity in ['x'] (4 of 48 numbers)" in result.message
+    assert "learning rate" not in result.message
+    x, y = regression(16)
+    result = fit(
+        mlp(),
+        (x, y),
+        objective,
+        steps=1,
+        validation=(x * np.nan, y),
+        key=KEY,
+        progress=False,
+    )
+    assert result.stop == "steps" and "metric was never finite" in result.message
+
+
+def named_objective(model, batch, key):
+    return objective(model, (batch["x"], batch["y"]), key)
 
 
 def test_average_of_weights(tmp_path):

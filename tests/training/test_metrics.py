@@ -1,5 +1,7 @@
 """Metrics against SciPy and closed forms, in NumPy and JAX."""
 
+import inspect
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -152,3 +154,17 @@ def test_eigenvalue_distance(rng, kind):
     for t in range(2):
         parts = [stats.wasserstein_distance(ea[:, t, k], eb[:, t, k]) for k in range(3)]
         np.testing.assert_allclose(got[t], np.mean(parts), rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("statistic", [metrics.ks, metrics.wasserstein1])
+def test_nan_is_not_a_large_number(kind, statistic, rng):
+    x, y = rng.standard_normal((2, 20, 3))
+    clean = statistic(kind(x), kind(y))
+    x[4, 1] = np.nan
+    found = statistic(kind(x), kind(y))
+    assert np.isnan(found[1])
+    np.testing.assert_array_equal(found[::2], clean[::2])
+    for other in (kind(y[:, :2]), kind(y[:0])):
+        with pytest.raises(ValueError, match="two samples need equal shapes"):
+            inspect.unwrap(statistic)(kind(x), other)

@@ -6,6 +6,7 @@ from ._conversion import (
     ito_from_tree as ito_from_tree,
     primitive_conversion as primitive_conversion,
     tree_coordinates as tree_coordinates,
+    word_algebra as word_algebra,
 )
 from ._drawing import draw as draw, to_text as to_text
 from ._grossman_larson import GrossmanLarson as GrossmanLarson

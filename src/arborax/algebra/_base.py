@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools as ft
+import reprlib
 from fractions import Fraction
 from typing import Any
 
@@ -21,7 +22,8 @@ class AbstractHopfAlgebra(abc.ABC):
     Elements are arrays `(..., size)` of pairings `<x, key>`, one for each key of
     `basis`; the coefficient of the unit is not stored. Arguments of `product`, `log`
     and `antipode` have unit coefficient one (`g` stands for `1 + g`), those of `exp`,
-    `star`, `to_primitive` have unit coefficient zero.
+    `star`, `to_primitive` have unit coefficient zero. Values are taken as they are: NaN
+    and infinity pass through.
 
     Instances are hashable, equal when class, `dim` and `depth` are equal, and hold no
     arrays of their own: static tables are built at first use and shared.
@@ -35,7 +37,9 @@ class AbstractHopfAlgebra(abc.ABC):
     def __post_init__(self):
         for name, value in (("dim", self.dim), ("depth", self.depth)):
             if isinstance(value, bool) or not isinstance(value, int | np.integer):
-                raise TypeError(f"`{name}` must be an integer, got {value!r}")
+                raise TypeError(
+                    f"`{name}` must be an integer, got {reprlib.repr(value)[:60]}"
+                )
             if value < 1:
                 raise ValueError(f"`{name}` must be at least 1, got {value}")
             object.__setattr__(self, name, int(value))
@@ -108,7 +112,42 @@ class AbstractHopfAlgebra(abc.ABC):
         words and ordered forests, the disjoint union for non-planar forests.
         """
 
+    @property
+    @abc.abstractmethod
+    def calculus(self) -> str | None:
+        """`"stratonovich"` or `"ito"` if signatures here are of one kind only, `None`
+        if brackets decide."""
+
+    @abc.abstractmethod
+    def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
+        """Primitive coordinates of the element that a step of the path contributes:
+        `(i,)` stands for the increment of channel `i`, `(i, j)` with `i <= j` for the
+        bracket of two channels, the symmetric tree `([j]_i + [i]_j) / 2`. An algebra
+        without brackets is asked for `(i,)` only."""
+
+    @property
+    @abc.abstractmethod
+    def forests(self) -> tuple[tuple[Any, ...], SparseMap]:
+        """Ordered forests of planar trees, and the map from primitive coordinates to
+        their coefficients: the differential operators that a log-signature stands
+        for. Vector fields are lifted from it."""
+
     # What follows from it.
+
+    @property
+    def free_positions(self) -> np.ndarray | None:
+        """Positions in `basis` of the coordinates that determine a group-like element,
+        all others being products of them, key by key; `None` if there is no such
+        rule."""
+        return None
+
+    def from_words(self, words: "AbstractHopfAlgebra") -> SparseMap:
+        """Coordinates of words to coordinates of this algebra.
+
+        The morphism that sends each letter of `words` (a `Shuffle` or `Ito` of the same
+        `dim` and `depth`) to its elementary step; signatures go to signatures.
+        """
+        return _image_of_words(self, words)
 
     @ft.cached_property
     def index(self) -> dict[Any, int]:
@@ -161,7 +200,9 @@ class AbstractHopfAlgebra(abc.ABC):
 
     def _check(self, x, name: str, primitive: bool = False):
         if not hasattr(x, "__array_namespace__"):
-            raise TypeError(f"`{name}` must be a NumPy or JAX array, got {type(x)}")
+            raise TypeError(
+                f"`{name}` must be a NumPy or JAX array, got {reprlib.repr(x)[:60]}"
+            )
         if x.dtype != object and not np.issubdtype(x.dtype, np.inexact):
             raise TypeError(f"`{name}` must be floating point, got dtype {x.dtype}")
         size = self.primitive_size if primitive else self.size
@@ -178,10 +219,34 @@ def _divide(x, k: int):
     return x * Fraction(1, k) if x.dtype == object else x / k
 
 
-def _same_leading(a, b):
+def _same_leading(a, b) -> tuple[Any, Any]:
     """Broadcast the leading axes explicitly, so strict rank promotion stays happy."""
-    if a.shape == b.shape:
+    mixed = isinstance(a, np.ndarray) != isinstance(b, np.ndarray)
+    if a.shape == b.shape and not mixed:
         return a, b
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    xp = a.__array_namespace__()
-    return xp.broadcast_to(a, shape), xp.broadcast_to(b, shape)
+    try:
+        shape = np.broadcast_shapes(a.shape, b.shape)
+    except ValueError as error:
+        raise ValueError(
+            "the leading axes of the two elements do not go together, got shapes "
+            f"{tuple(a.shape)} and {tuple(b.shape)}"
+        ) from error
+    # NumPy cannot take what JAX traces, so one JAX array makes JAX arrays of both.
+    xp = (b if isinstance(a, np.ndarray) else a).__array_namespace__()
+    return tuple(xp.broadcast_to(xp.asarray(x), shape) for x in (a, b))
+
+
+@ft.cache
+def _image_of_words(alg: AbstractHopfAlgebra, words: Any) -> SparseMap:
+    """Word by word, each the product of a shorter one and a letter."""
+    steps = [np.atleast_1d(letter).tolist() for letter in words.letters]
+    steps = [alg.from_primitive(alg.elementary_step(tuple(step))) for step in steps]
+    images: dict[tuple[int, ...], np.ndarray] = {}
+    for word in words.words:
+        *head, last = word
+        images[word] = (
+            alg.star(images[tuple(head)], steps[last]) if head else steps[last]
+        )
+    dense = np.stack(list(images.values()), axis=1)
+    row, column = np.nonzero(dense)
+    return SparseMap(row, column, dense[row, column], dense.shape)

@@ -9,7 +9,6 @@ import functools as ft
 import numpy as np
 
 from ._base import AbstractHopfAlgebra
-from ._forests import forest_basis
 from ._grossman_larson import GrossmanLarson
 from ._ito import Ito
 from ._munthe_kaas_wright import MuntheKaasWright
@@ -22,86 +21,17 @@ TreeAlgebra = GrossmanLarson | MuntheKaasWright
 WordAlgebra = Shuffle | Ito
 
 
-def _letter_of_tree(words: WordAlgebra, tree) -> tuple[int, float] | None:
-    """The letter, with its coefficient, in which a one- or two-vertex tree occurs."""
-    colour, children = tree
-    if not children:
-        return colour, 1.0
-    if isinstance(words, Shuffle):
-        return None
-    pair = tuple(sorted((colour, children[0][0])))
-    return words.letters.index(pair), 1.0 if pair[0] == pair[1] else 0.5
+def word_algebra(alg: AbstractHopfAlgebra, brackets: bool) -> WordAlgebra:
+    """The word algebra whose image is the signature in `alg`, with brackets or
+    without."""
+    if isinstance(alg, WordAlgebra):
+        return alg
+    return (Ito if brackets else Shuffle)(alg.dim, alg.depth)
 
 
-@ft.cache
-def _letter_cuts(trees: TreeAlgebra):
-    planar = isinstance(trees, MuntheKaasWright)
-    return forest_basis(trees.dim, trees.depth, planar).letter_cuts()
-
-
-@ft.cache
 def tree_coordinates(words: WordAlgebra, trees: TreeAlgebra) -> SparseMap:
-    r"""Coordinates of words to coordinates of forests.
-
-    The morphism sends a letter `i` to the vertex $\bullet_i$ and, from `Ito`, a letter
-    `(i, j)` to $S_{ij} = ([j]_i + [i]_j)/2$; concatenation goes to grafting. It maps
-    the (extended) tensor signature of a path to its branched signature: the canonical
-    lift from `Shuffle`, the Itô lift from `Ito`.
-
-    Row by row: $\langle w\,\ell, f\rangle = \sum \langle w, P\rangle \langle \ell,
-    R\rangle$ over the cuts of $f$ whose trunk $R$ has one or two vertices.
-    """
-    _check_pair(words, trees)
-    out, pruned, trunk, value = _letter_cuts(trees)
-    letters = {}
-    for position in np.unique(trunk):
-        found = _letter_of_tree(words, trees.basis[position][0])
-        if found is not None:
-            letters[int(position)] = found
-    keep = np.isin(trunk, list(letters))
-    out, pruned, trunk, value = (a[keep] for a in (out, pruned, trunk, value))
-    letter = np.array([letters[int(t)][0] for t in trunk])
-    value = value * np.array([letters[int(t)][1] for t in trunk])
-
-    word_index = {word: k for k, word in enumerate(words.words)}
-    # append[k, letter]: position of the word k followed by the letter.
-    append = np.full((words.size + 1, len(words.letters)), -1)
-    for word, k in word_index.items():
-        *head, last = word
-        append[word_index[tuple(head)] if head else words.size, last] = k
-
-    weights = trees.weights
-    starts = np.zeros(trees.size + 1, np.int64)
-    done: list[np.ndarray] = [np.zeros(0, int), np.zeros(0, int), np.zeros(0)]
-    for n in range(1, trees.depth + 1):
-        here = weights[out] == n
-        whole = here & (pruned < 0)
-        rows = [out[whole]]
-        columns = [append[words.size, letter[whole]]]
-        values = [value[whole]]
-        part = here & (pruned >= 0)
-        first, last = starts[pruned[part]], starts[pruned[part] + 1]
-        repeats = last - first
-        entry = np.repeat(first, repeats) + (
-            np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-        )
-        rows.append(np.repeat(out[part], repeats))
-        columns.append(append[done[1][entry], np.repeat(letter[part], repeats)])
-        values.append(done[2][entry] * np.repeat(value[part], repeats))
-        level = SparseMap(
-            np.concatenate(rows),
-            np.concatenate(columns),
-            np.concatenate(values),
-            (trees.size, words.size),
-        )
-        done = [
-            np.concatenate(pair)
-            for pair in zip(done, (level.row, level.column, level.value))
-        ]
-        counts = np.bincount(done[0], minlength=trees.size)
-        starts = np.concatenate([[0], np.cumsum(counts)])
-    row, column, entries = done
-    return SparseMap(row, column, entries, (trees.size, words.size))
+    """Coordinates of words to coordinates of forests; see `from_words`."""
+    return trees.from_words(words)
 
 
 @ft.cache
@@ -117,10 +47,9 @@ def primitive_conversion(source: AbstractHopfAlgebra, target: AbstractHopfAlgebr
     if source == target:
         size = source.primitive_size
         return SparseMap(np.arange(size), np.arange(size), np.ones(size), (size, size))
-    if isinstance(source, WordAlgebra) and isinstance(target, TreeAlgebra):
-        embed = tree_coordinates(source, target)
-    elif isinstance(source, Shuffle) and isinstance(target, Ito):
-        embed = _letters_to_extended(source, target)
+    to_ito = isinstance(source, Ito) and target.calculus == "stratonovich"
+    if isinstance(source, WordAlgebra) and not to_ito:
+        embed = target.from_words(source)
     elif isinstance(source, MuntheKaasWright) and isinstance(target, GrossmanLarson):
         embed = forget_order(source, target)
     else:
@@ -130,13 +59,6 @@ def primitive_conversion(source: AbstractHopfAlgebra, target: AbstractHopfAlgebr
             "and from MuntheKaasWright to GrossmanLarson"
         )
     return target.primitive_maps[0] @ (embed @ source.primitive_maps[1])
-
-
-def _letters_to_extended(source: Shuffle, target: Ito) -> SparseMap:
-    index = {word: k for k, word in enumerate(target.words)}
-    rows = [index[word] for word in source.words]
-    size = source.size
-    return SparseMap(rows, np.arange(size), np.ones(size), (target.size, size))
 
 
 @ft.cache

@@ -10,7 +10,8 @@ from ._base import AbstractHopfAlgebra
 from ._cuts import cuts
 from ._forests import forest_basis, ForestBasis
 from ._sparse import ProductTable, SparseMap
-from ._trees import canonical, count_nonplanar, Forest
+from ._trees import canonical, count_nonplanar, Forest, symmetry_factor
+from ._words_as_forests import words_as_forests
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,3 +93,31 @@ class GrossmanLarson(AbstractHopfAlgebra):
 
     def dual_product(self, left, right) -> dict:
         return {canonical(left + right): 1}
+
+    @property
+    def calculus(self) -> None:
+        return None
+
+    def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
+        out = np.zeros(self.primitive_size)
+        trees = [(letter[0], ())]
+        if len(letter) == 2:
+            i, j = letter
+            trees = [(i, ((j, ()),)), (j, ((i, ()),))]
+        for tree in trees:
+            out[self.primitive_index[tree]] += 1 / len(trees)
+        return out
+
+    def from_words(self, words: AbstractHopfAlgebra) -> SparseMap:
+        return words_as_forests(self, words, planar=False)
+
+    @property
+    def free_positions(self) -> np.ndarray:
+        return self.tree_positions
+
+    @ft.cached_property
+    def forests(self) -> tuple[tuple[Forest, ...], SparseMap]:
+        size, trees = np.arange(self.primitive_size), self.primitive_basis
+        scale = [1 / symmetry_factor(tree) for tree in trees]
+        diagonal = SparseMap(size, size, scale, (size.size, size.size))
+        return tuple((tree,) for tree in trees), diagonal

@@ -13,6 +13,7 @@ from ._lyndon import lyndon_basis, LyndonBasis, triangular_inverse
 from ._sparse import ProductTable, SparseMap
 from ._trees import count_planar, Forest
 from ._words import count_lyndon_words
+from ._words_as_forests import words_as_forests
 
 
 @dataclasses.dataclass(frozen=True)
@@ -130,3 +131,24 @@ class MuntheKaasWright(AbstractHopfAlgebra):
 
     def dual_product(self, left, right) -> dict:
         return Counter(shuffles(left, right))
+
+    @property
+    def calculus(self) -> None:
+        return None
+
+    def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
+        out = np.zeros(self.primitive_size)
+        trees = [(letter[0], ())]
+        if len(letter) == 2:
+            i, j = letter
+            trees = [(i, ((j, ()),)), (j, ((i, ()),))]
+        for tree in trees:
+            out[self.primitive_index[(tree,)]] += 1 / len(trees)
+        return out
+
+    def from_words(self, words: AbstractHopfAlgebra) -> SparseMap:
+        return words_as_forests(self, words, planar=True)
+
+    @property
+    def forests(self) -> tuple[tuple[Forest, ...], SparseMap]:
+        return self.basis, self.primitive_maps[1]

@@ -25,12 +25,6 @@ from ._prices import (
     BlackScholes as BlackScholes,
     RoughBergomi as RoughBergomi,
 )
-from ._rotation_windows import (
-    observe as observe,
-    Observed as Observed,
-    rotation_windows as rotation_windows,
-    split_rotations as split_rotations,
-)
 from ._spd import SPDDiffusion as SPDDiffusion
 from ._time_series import (
     LabelledSeries as LabelledSeries,

@@ -11,6 +11,7 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
+from .._arguments import whole
 from ..training import FileFormatError, load, save
 from ._law import AbstractLaw, PathData
 
@@ -43,7 +44,7 @@ def dataset(
     """Paths of a law, from the cache if they have been simulated before.
 
     The file is named by a hash of all parameters, written beside and renamed, and every
-    byte of it is checksummed: a damaged, truncated or foreign file is made anew.
+    byte of it is checksummed: a damaged, truncated or foreign file is replaced.
 
     **Arguments:**
 
@@ -57,7 +58,11 @@ def dataset(
 
     A `PathData`.
     """
-    dtype = np.dtype(dtype)
+    if not isinstance(law, AbstractLaw):
+        raise TypeError(
+            f"`law` must be a law such as `RoughBergomi(hurst=0.1)`, got {law!r:.60}."
+        )
+    paths, seed, dtype = whole("paths", paths), whole("seed", seed), np.dtype(dtype)
     facts = {
         "law": type(law).__name__,
         **dataclasses.asdict(law),

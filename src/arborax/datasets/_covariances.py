@@ -19,7 +19,7 @@ class CovarianceSeries:
     **Fields:**
 
     - `values`: lower triangles by rows, `(times, n (n + 1) / 2)`.
-    - `overlap`: two matrices fewer than so many places apart share observations.
+    - `overlap`: two matrices fewer places apart than this share observations.
     - `breaks`: places at which a new recording begins; no window crosses them.
     """
 
@@ -64,6 +64,19 @@ def rolling_covariances(
 ) -> Float[np.ndarray, "some k"]:
     """Ledoit-Wolf covariances of the last `window` observations, every `hop` of them,
     as lower triangles."""
+    if x.ndim != 2:
+        raise ValueError(
+            f"`x` must be observations (times, n), got shape {x.shape}: give a single "
+            "channel as `x[:, None]`."
+        )
+    if not np.isfinite(x).all():
+        rows = np.flatnonzero(~np.isfinite(x).all(axis=1))
+        raise ValueError(
+            f"{len(rows)} of {len(x)} observations have NaN or infinity, the first at "
+            f"{rows[0]}. Fill them or leave them out."
+        )
+    if hop < 1:
+        raise ValueError(f"`hop` must be positive, got {hop}.")
     if not 2 <= window <= len(x):
         raise ValueError(
             f"`window` must be between 2 and the {len(x)} observations, got {window}."
@@ -84,7 +97,7 @@ def stock_covariances(
 
     - `names`: of the 20 stocks in the data set of skfolio, daily from 1990 to 2022.
     - `window`: days in each covariance; one for each day.
-    - `file`: another file of that format: dates, then one column of prices a stock.
+    - `file`: another file of that format: dates, then one column of prices per stock.
 
     **Returns:**
 
@@ -98,7 +111,10 @@ def stock_covariances(
     if missing := [name for name in names if name not in header[1:]]:
         raise ValueError(f"no stock {missing[0]!r}; there are {header[1:]}.")
     columns = [header.index(name) for name in names]
-    prices = np.array([[float(row[c]) for c in columns] for row in rows])
+    prices = _numbers(rows, columns, file)
+    if not (prices > 0).all():
+        row = np.flatnonzero(~(prices > 0).all(axis=1))[0]
+        raise ValueError(f"{file}, line {row + 2}: prices must be positive.")
     returns = 100 * np.diff(np.log(prices), axis=0)
     return [CovarianceSeries(rolling_covariances(returns, window), window)]
 
@@ -127,8 +143,8 @@ def emg_covariances(
         file = _shipped("geomstats", "datasets/data/emg/emg.csv")
     with open(file, encoding="utf-8", newline="") as text:
         _, *rows = csv.reader(text)
-    clock = np.array([int(row[0]) for row in rows])
-    signal = np.array([[float(row[1 + c]) for c in channels] for row in rows])
+    clock = _numbers(rows, [0], file)[:, 0]
+    signal = _numbers(rows, [1 + c for c in channels], file)
     name = np.array([row[-1] for row in rows])
     new = np.flatnonzero((np.diff(clock) < -1000) | (name[1:] != name[:-1])) + 1
     out: dict[str, list[np.ndarray]] = {}
@@ -177,6 +193,11 @@ def covariance_windows(
             f"train={train}, validation={validation}."
         )
     hop = max(1, steps // 16) if hop is None else hop
+    if not series or steps < 1 or hop < 1:
+        raise ValueError(
+            "needs at least one series and positive `steps` and `hop`, got "
+            f"{len(series)}, {steps} and {hop}."
+        )
     parts: tuple[list[np.ndarray], ...] = ([], [], [])
     for one in series:
         total = len(one.values)
@@ -198,6 +219,17 @@ def covariance_windows(
         )
     first, second, third = (_whitened(part).astype(np.float32) for part in joined)
     return first, second, third
+
+
+def _numbers(rows: list[list[str]], columns: list[int], file: object) -> np.ndarray:
+    """Columns of a table as numbers, or where it has none."""
+    out = np.empty((len(rows), len(columns)))
+    for k, row in enumerate(rows):
+        try:
+            out[k] = [float(row[c]) for c in columns]
+        except (ValueError, IndexError) as error:
+            raise ValueError(f"{file}, line {k + 2}: {error}.") from None
+    return out
 
 
 def _whitened(values: np.ndarray) -> np.ndarray:

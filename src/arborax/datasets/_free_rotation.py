@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
+from .._arguments import whole
 from . import _quaternions as quaternions
 
 
@@ -68,18 +69,21 @@ class FreeRotation:
                 f"`kinematics` is 'body' or 'mixed', got {self.kinematics!r}."
             )
         _check_grid(self.step, self.times, self.substeps)
-        if min(self.inertia) <= 0 or self.velocity <= 0:
-            raise ValueError("moments of inertia and `velocity` must be positive.")
+        if not (min(self.inertia) > 0 and self.velocity > 0):
+            raise ValueError(
+                "moments of inertia and `velocity` must be positive, got "
+                f"{self.inertia} and {self.velocity}."
+            )
 
     def sample(self, trajectories: int, seed: int = 42) -> Rotations:
-        """So many trajectories, in double precision.
+        """Independent trajectories, in double precision.
 
         **Arguments:**
 
         - `trajectories`: how many.
         - `seed`: of NumPy's generator.
         """
-        rng = np.random.default_rng(seed)
+        rng = _generator(trajectories, seed)
         inertia = rng.permuted(np.tile(self.inertia, (trajectories, 1)), axis=1)
         omega = self.velocity * rng.standard_normal((trajectories, 3))
         while (slow := np.linalg.norm(omega, axis=1) < self.slowest).any():
@@ -131,13 +135,14 @@ class DrivenRotation:
         for low, high in (self.amplitude, self.correlation, self.carrier):
             if not 0 < low <= high:
                 raise ValueError(
-                    f"a range (low, high) of positive numbers: {low, high}"
+                    "`amplitude`, `correlation` and `carrier` are ranges (low, high) "
+                    f"of positive numbers, got {low, high}."
                 )
 
     def sample(self, trajectories: int, seed: int = 42) -> Rotations:
-        """So many trajectories; arguments as
+        """Independent trajectories; arguments as
         [`arborax.datasets.FreeRotation.sample`][]."""
-        rng = np.random.default_rng(seed)
+        rng = _generator(trajectories, seed)
         n, k = trajectories, self.features
         size = _log_uniform(rng, self.amplitude, (n, 1))
         memory = _log_uniform(rng, self.correlation, (n, 1, 1))
@@ -162,6 +167,14 @@ class DrivenRotation:
         ts = self.step * np.arange(self.times)
         omega = np.stack([velocity(t) for t in ts], axis=1)
         return Rotations(ts, quaternions.to_matrix(q), omega, None)
+
+
+def _generator(trajectories: Any, seed: Any) -> np.random.Generator:
+    if whole("trajectories", trajectories) < 1:
+        raise ValueError(f"`trajectories` must be positive, got {trajectories}.")
+    if whole("seed", seed) < 0:
+        raise ValueError(f"`seed` must not be negative, got {seed}.")
+    return np.random.default_rng(seed)
 
 
 def _log_uniform(rng, span: tuple[float, float], shape: tuple) -> np.ndarray:
@@ -196,7 +209,7 @@ def _integrate(
 
 
 def _check_grid(step: float, times: int, substeps: int) -> None:
-    if step <= 0 or times < 1 or substeps < 1:
+    if not (0 < step < np.inf and times >= 1 and substeps >= 1):
         raise ValueError(
             "`step`, `times` and `substeps` must be positive, got "
             f"{step}, {times} and {substeps}."

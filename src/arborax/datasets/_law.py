@@ -3,6 +3,7 @@
 import abc
 import dataclasses
 import functools as ft
+import math
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -11,6 +12,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._arguments import check_key, whole
 from ..paths import SampledPath
 
 
@@ -60,6 +62,11 @@ class PathData:
             )
         first = int(train * len(self))
         second = int(round((train + validation) * len(self), 6))
+        if first == 0 or second == len(self) or (validation > 0 and first == second):
+            raise ValueError(
+                f"{len(self)} paths are too few for parts of {train}, {validation} and "
+                "the rest: one of them would be empty."
+            )
         return Splits(self[:first], self[first:second], self[second:])
 
 
@@ -91,6 +98,10 @@ class AbstractLaw(abc.ABC):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
+        for name, value in dataclasses.asdict(self).items():
+            if isinstance(value, float) and not math.isfinite(value):
+                raise ValueError(f"`{name}` must be a finite number, got {value}.")
+        whole("steps", self.steps)
         if self.steps < 1 or not self.horizon > 0:
             raise ValueError(
                 f"`steps` and `horizon` must be positive, got {self.steps} and "
@@ -117,9 +128,15 @@ class AbstractLaw(abc.ABC):
         A `PathData`.
         """
         self.check()
-        if paths < 1:
+        check_key(key)
+        if whole("paths", paths) < 1:
             raise ValueError(f"`paths` must be positive, got {paths}.")
         dtype = jnp.dtype(dtype)
+        if jax.dtypes.canonicalize_dtype(dtype) != dtype:
+            raise ValueError(
+                f"paths in {dtype} need the 64-bit mode of JAX: "
+                "`jax.config.update('jax_enable_x64', True)`."
+            )
         width = self.channels
         values = np.empty((paths, self.steps + 1, width), dtype)
         brackets = None

@@ -95,6 +95,12 @@ def read_ppg_dalia(
         raise FileNotFoundError(
             f"no subjects S1/S1.pkl .. S15/S15.pkl in {folder}. {SOURCE}"
         )
+    size, step, target, target_step = lengths
+    if min(lengths) < 1 or step % target_step or size * target_step != target * step:
+        raise ValueError(
+            "`lengths` must be positive, with as many samples per rate between windows "
+            f"as within them, got {lengths}."
+        )
     parts: list[list[tuple[np.ndarray, np.ndarray]]] = [[], [], []]
     for subject in found:
         signals, rates = read_subject(folder / f"S{subject}" / f"S{subject}.pkl")
@@ -135,6 +141,8 @@ def read_subject(
     ]
     length = min(len(column) for column in columns)
     signals = np.concatenate([column[:length] for column in columns], axis=1)
+    if not (np.isfinite(signals).all() and np.isfinite(rates).all()):
+        raise ValueError(f"{file}: signals or heart rates have NaN or infinity.")
     if signals.shape[1] != len(CHANNELS):
         raise ValueError(f"{file}: {signals.shape[1]} channels, expected 6.")
     rates = np.asarray(rates, np.float64).ravel()

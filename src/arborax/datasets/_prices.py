@@ -35,6 +35,11 @@ class BlackScholes(AbstractLaw):
 
     volatility: float = 0.2
 
+    def check(self) -> None:
+        AbstractLaw.check(self)
+        if not self.volatility > 0:
+            raise ValueError(f"`volatility` must be positive, got {self.volatility}.")
+
     def simulate(self, key, paths, dtype):
         dt = self.horizon / self.steps
         noise = jr.normal(key, (paths, self.steps), dtype)

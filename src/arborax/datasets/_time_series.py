@@ -29,14 +29,14 @@ class LabelledSeries:
 
 
 def read_ts(file: str | os.PathLike) -> LabelledSeries:
-    """A file of the `.ts` format: a head of lines `@name value`, then a series a line,
-    channels separated by `:` and values by `,`, the class last."""
+    """A file of the `.ts` format: a head of lines `@name value`, then one series per
+    line, channels separated by `:` and values by `,`, the class last."""
     file = pathlib.Path(file)
     if not file.is_file():
         raise FileNotFoundError(f"no file {file}.")
     classes: tuple[str, ...] = ()
     series, labels, data = [], [], False
-    for line in file.read_text(encoding="utf-8").splitlines():
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
@@ -52,18 +52,29 @@ def read_ts(file: str | os.PathLike) -> LabelledSeries:
             data = name == "@data"
             continue
         *channels, label = line.split(":")
-        rows = [[float(v) for v in part.split(",")] for part in channels]
-        series.append(np.asarray(rows).T)
+        try:
+            rows = np.asarray([[float(v) for v in c.split(",")] for c in channels])
+        except ValueError as error:
+            raise ValueError(
+                f"{file}, line {number}: expected channels of equal length, separated "
+                f"by `:`, and numbers separated by `,` ({error})."
+            ) from None
+        if rows.ndim != 2 or (series and len(rows) != series[0].shape[1]):
+            raise ValueError(
+                f"{file}, line {number}: {len(rows)} channels, other than in the "
+                "series before."
+            )
+        series.append(rows.T)
         labels.append(label.strip())
     if not series or not classes:
         raise ValueError(f"{file}: no series, or no line `@classLabel`.")
     if unknown := set(labels) - set(classes):
         raise ValueError(f"{file}: classes {sorted(unknown)} are not in its head.")
     lengths = np.asarray([len(s) for s in series])
-    longest = lengths.max()
-    values = [np.pad(s, [(0, longest - len(s)), (0, 0)], mode="edge") for s in series]
+    longest = int(lengths.max())
+    values = np.concatenate([_filled_up(s[None], longest) for s in series])
     numbers = np.asarray([classes.index(label) for label in labels])
-    return LabelledSeries(np.stack(values), lengths, numbers, classes)
+    return LabelledSeries(values, lengths, numbers, classes)
 
 
 def read_aeon(
@@ -77,6 +88,11 @@ def read_aeon(
     - `name`: of the set.
     - `folder`: with `NAME_TRAIN.ts` and `NAME_TEST.ts`, or with a sub-folder `NAME`
         that has them. Default: the files of the installed package `aeon`.
+
+    **Returns:**
+
+    Two `LabelledSeries` of as many times: both are filled up to the longest series of
+    either.
     """
     if folder is None:
         found = importlib.util.find_spec("aeon")
@@ -93,4 +109,25 @@ def read_aeon(
         folder = folder / name
     train = read_ts(folder / f"{name}_TRAIN.ts")
     test = read_ts(folder / f"{name}_TEST.ts")
+    for what, a, b in (
+        ("channels", train.values.shape[2], test.values.shape[2]),
+        ("classes", train.classes, test.classes),
+    ):
+        if a != b:
+            raise ValueError(
+                f"{name}: the {what} of the two files differ, {a} for training and "
+                f"{b} for the test."
+            )
+    longest = max(train.values.shape[1], test.values.shape[1])
+    train, test = (
+        dataclasses.replace(part, values=_filled_up(part.values, longest))
+        for part in (train, test)
+    )
     return train, test
+
+
+def _filled_up(
+    values: Float[np.ndarray, "series times channels"], times: int
+) -> Float[np.ndarray, "series more channels"]:
+    """Repeats the last values up to `times`."""
+    return np.pad(values, [(0, 0), (0, times - values.shape[1]), (0, 0)], mode="edge")

@@ -187,7 +187,7 @@ def resample(
 
     One array for each piece that has two samples or more.
     """
-    if rate <= 0 or gap <= 0:
+    if not (rate > 0 and gap > 0):
         raise ValueError(f"`rate` and `gap` must be positive, got {rate} and {gap}.")
     ts, q = recording.ts, recording.quaternions
     cuts = np.flatnonzero(np.diff(ts) > gap) + 1
@@ -210,6 +210,10 @@ def recorded_windows(
     pieces: Iterable[Float[np.ndarray, "_ 3 3"]], points: int = 21, stride: int = 1
 ) -> Float[np.ndarray, "windows points 3 3"]:
     """Windows that lie within one piece, `stride` samples apart."""
+    if points < 1 or stride < 1:
+        raise ValueError(
+            f"`points` and `stride` must be positive, got {points} and {stride}."
+        )
     out = [np.zeros((0, points, 3, 3))]
     for piece in pieces:
         starts = np.arange(0, len(piece) - points + 1, stride)

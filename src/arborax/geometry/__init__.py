@@ -7,7 +7,13 @@ signatures, lifts or solvers.
 from ._base import AbstractGeometry as AbstractGeometry
 from ._euclidean import Euclidean as Euclidean
 from ._hyperbolic import Hyperbolic as Hyperbolic
-from ._matrix import expm as expm, logm as logm, lyapunov as lyapunov, sqrtm as sqrtm
+from ._matrix import (
+    cholesky as cholesky,
+    expm as expm,
+    logm as logm,
+    lyapunov as lyapunov,
+    sqrtm as sqrtm,
+)
 from ._product import Product as Product
 from ._se import SE as SE
 from ._so import SO as SO

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.random as jr
 import jax.tree_util as jtu
 from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
+
+from .._values import refuse
+from ._checks import check_arrays, check_methods, named
 
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]
@@ -43,10 +47,17 @@ class AbstractGeometry(eqx.Module):
       field $V = E_v$ with coordinates $v(y)$,
       $\nabla_U V = E_w$ with $w = Dv[U] + \Gamma(u, v)$.
 
+    Arguments of the wrong shape or dtype are refused by name; values are taken as they
+    are, so that NaN and infinity pass through (`check_point` looks at them).
+
     Ambient formulas extend smoothly to a neighbourhood of the manifold, so derivatives
     along tangent directions can be taken by forward-mode differentiation in the ambient
     space.
     """
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        check_methods(cls)
 
     if TYPE_CHECKING:  # type checkers take a variable for a field of the constructor
 
@@ -70,6 +81,37 @@ class AbstractGeometry(eqx.Module):
     @abc.abstractmethod
     def point_shape(self) -> tuple:
         """Shape of a point (for `Product` a tuple of shapes)."""
+
+    @property
+    def flat(self) -> bool:
+        """Whether the frame is constant in ambient coordinates and parallel, so that
+        points may be added and covariant derivatives are ordinary ones."""
+        return False
+
+    @property
+    def torsion_free(self) -> bool:
+        """Whether the connection has no torsion."""
+        return self.connection == "levi-civita"
+
+    def base_point(self, dtype=None) -> Point:
+        """A fixed point, from which `point_from_vector` starts by default."""
+        return self.random_point(jr.key(0), dtype)
+
+    @property
+    def vector_size(self) -> int:
+        """How many numbers `point_from_vector` and `project_vector` take."""
+        return self.dim
+
+    def point_from_vector(self, x: Float[Array, " vector"]) -> Point:
+        """A point from unconstrained numbers, such as the output of a network that
+        gives an initial state. By default the exponential at the base point."""
+        return self.exp(self.base_point(x.dtype), x)
+
+    def project_vector(self, x: Float[Array, " vector"]) -> Point:
+        """The point that a read-out `x` stands for. By default as
+        `point_from_vector`; geometries whose points are read out number by number
+        project instead."""
+        return self.point_from_vector(x)
 
     @abc.abstractmethod
     def frame(self, y: Point, u: Coordinates) -> Point:
@@ -150,7 +192,7 @@ class AbstractGeometry(eqx.Module):
     @abc.abstractmethod
     def belongs(self, y: Point, tol: float | None = None) -> Bool[Array, ""]:
         """Whether `y` is on the manifold up to `tol` (default: the square root of the
-        machine epsilon of its dtype)."""
+        machine epsilon of its dtype). Points that are not finite are not."""
 
     @abc.abstractmethod
     def random_point(self, key: PRNGKeyArray, dtype=None) -> Point:
@@ -175,24 +217,22 @@ class AbstractGeometry(eqx.Module):
         return dv + self.christoffel(y, u, v)
 
     def check_shape(self, y: Point) -> None:
-        """Raise a `ValueError` unless `y` has the shape of a point."""
-        got = jtu.tree_map(jnp.shape, y)
-        if got != self.point_shape:
-            raise ValueError(
-                f"A point of {self} has shape {self.point_shape}, got {got}. For a "
-                "batch of points use `jax.vmap`."
-            )
+        """Raise unless `y` has the shape of a point and is floating point."""
+        check_arrays("y", y, self.point_shape, f"a point of {named(self)}")
 
     def check_point(self, y: Point, tol: float | None = None) -> Point:
-        """Return `y` unchanged; raise if it has the wrong shape (at trace time) or is
-        not on the manifold (at run time, through `eqx.error_if`)."""
+        """Return `y` unchanged; raise a `ValueError` if it has the wrong shape or is
+        not on the manifold. A traced point off the manifold becomes NaN."""
         self.check_shape(y)
-        return eqx.error_if(
+        return refuse(
             y,
             ~self.belongs(y, tol),
-            f"The point is not on {self} (off by more than the tolerance, or not "
-            "finite). Project it first: no solver projects for you.",
+            f"The point is not on {named(self)} (off by more than the tolerance, or "
+            "not finite). Project it first: no solver projects for you.",
         )
+
+
+check_methods(AbstractGeometry)
 
 
 def default_tolerance(y: Array, tol: float | None) -> float:

@@ -31,6 +31,10 @@ class Euclidean(AbstractGeometry):
         return "levi-civita"
 
     @property
+    def flat(self) -> bool:
+        return True
+
+    @property
     def dim(self) -> int:
         return self.n
 
@@ -41,6 +45,13 @@ class Euclidean(AbstractGeometry):
     @property
     def point_shape(self) -> tuple[int]:
         return (self.n,)
+
+    def base_point(self, dtype=None) -> Float[Array, " n"]:
+        """The origin."""
+        return jnp.zeros(self.n, default_dtype(dtype))
+
+    def point_from_vector(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
+        return x
 
     def frame(self, y: Float[Array, " n"], u: Float[Array, " n"]) -> Float[Array, " n"]:
         return u

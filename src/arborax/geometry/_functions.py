@@ -5,6 +5,7 @@ As functions of $t = \theta^2$ they are entire, negative $t$ giving the hyperbol
 so that no square root is differentiated at zero: derivatives of every order are finite.
 """
 
+import dataclasses
 import functools as ft
 import math
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._custom_jvp import Function
 from ._settle import settle
 
 
@@ -27,31 +29,34 @@ def forward_only(f: Callable[[Array], Array]) -> Callable[[Array], Array]:
     runs through `f` backwards nor stores what happens inside, and `f` may hold loops of
     dynamic length. The Jacobian is such a function again: derivatives of every order.
     """
+    return lambda x: _ForwardOnly(f)(x)[0]
 
-    @jax.custom_jvp
-    def g(x: Array) -> Array:
-        return settle(f(x))
 
-    @g.defjvp
-    def rule(primals, tangents):
+@dataclasses.dataclass(frozen=True)
+class _ForwardOnly(Function):
+    f: Callable[[Array], Array]
+
+    def value(self, x):
+        return [settle(self.f(x))]
+
+    def jvp(self, primals, tangents):
         (x,), (dx,) = primals, tangents
-        value, *partials = forward_only(_with_jacobian(f))(x)
+        value, *partials = _ForwardOnly(_WithJacobian(self.f))(x)[0]
         tangent = ft.reduce(jnp.add, [d * dx[k] for k, d in enumerate(partials)])
-        return settle(value), settle(tangent)
-
-    return g
+        return [settle(value)], [settle(tangent)]
 
 
-def _with_jacobian(f: Callable[[Array], Array]) -> Callable[[Array], Array]:
+@dataclasses.dataclass(frozen=True)
+class _WithJacobian:
     """The value of `f` and its partial derivatives, stacked."""
 
-    def h(x: Array) -> Array:
+    f: Callable[[Array], Array]
+
+    def __call__(self, x: Array) -> Array:
         tangents = jnp.eye(x.size, dtype=x.dtype)
-        push = jax.vmap(lambda u: jax.jvp(f, (x,), (u,)), out_axes=(None, 0))
+        push = jax.vmap(lambda u: jax.jvp(self.f, (x,), (u,)), out_axes=(None, 0))
         value, partials = push(tangents)
         return jnp.concatenate([value[None], partials])
-
-    return h
 
 
 def _horner(coefficients: list[float], t: Array) -> Array:

@@ -67,6 +67,10 @@ class Hyperbolic(AbstractGeometry):
     def point_shape(self) -> tuple[int]:
         return (self.n + 1,)
 
+    def base_point(self, dtype=None) -> Float[Array, " m"]:
+        """The lowest point of the hyperboloid."""
+        return _lift(jnp.zeros(self.n, default_dtype(dtype)))
+
     def frame(self, y: Float[Array, " m"], u: Float[Array, " n"]) -> Float[Array, " m"]:
         x = y[1:]
         time = jnp.sum(x * u)

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp
 from ._functions import forward_only, stumpff
 from ._small_product import small_product
 
@@ -246,7 +247,7 @@ def lyapunov(r: Float[Array, "n n"], q: Float[Array, "n n"]) -> Float[Array, "n 
     return x.reshape(n, n)
 
 
-@jax.custom_jvp
+@custom_jvp
 def sqrtm(p: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Symmetric root of a symmetric positive definite matrix.
 
@@ -319,7 +320,7 @@ def components(basis: np.ndarray, a: Float[Array, "n n"]) -> Float[Array, " k"]:
     return jnp.tensordot(jnp.asarray(basis, a.dtype), a, 2, precision="highest")
 
 
-@jax.custom_jvp
+@custom_jvp
 def logm(p: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Symmetric logarithm of a symmetric positive definite matrix.
 

@@ -48,6 +48,14 @@ class Product(AbstractGeometry):
         return names.pop() if len(names) == 1 else "mixed"
 
     @property
+    def flat(self) -> bool:
+        return all(g.flat for g in self.factors)
+
+    @property
+    def torsion_free(self) -> bool:
+        return all(g.torsion_free for g in self.factors)
+
+    @property
     def dim(self) -> int:
         return sum(g.dim for g in self.factors)
 
@@ -58,6 +66,23 @@ class Product(AbstractGeometry):
     @property
     def point_shape(self) -> tuple:
         return tuple(g.point_shape for g in self.factors)
+
+    def base_point(self, dtype=None) -> Point:
+        return tuple(g.base_point(dtype) for g in self.factors)
+
+    @property
+    def vector_size(self) -> int:
+        return sum(g.vector_size for g in self.factors)
+
+    def _cut(self, x: Float[Array, " vector"]) -> tuple[Array, ...]:
+        ends = np.cumsum([g.vector_size for g in self.factors])
+        return tuple(x[end - g.vector_size : end] for g, end in zip(self.factors, ends))
+
+    def point_from_vector(self, x: Float[Array, " vector"]) -> Point:
+        return self._map("point_from_vector", self._cut(x))
+
+    def project_vector(self, x: Float[Array, " vector"]) -> Point:
+        return self._map("project_vector", self._cut(x))
 
     def split(self, u: Coordinates) -> tuple[Array, ...]:
         """Frame coordinates of each factor."""

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp
 from ._functions import angle_over_sine, forward_only, stumpff
 from ._matrix import combine, components, expm, matmul, transpose
 
@@ -101,7 +102,7 @@ def log_rotation_3(r: Float[Array, "3 3"]) -> Float[Array, " 3"]:
     return 2 * angle_over_sine(jnp.sum(v * v), w) * v
 
 
-@jax.custom_jvp
+@custom_jvp
 def log_rotation_n(r: Float[Array, "n n"]) -> Float[Array, " dim"]:
     r"""Coordinates of the principal logarithm of a rotation, any n.
 

@@ -71,6 +71,10 @@ class SE(AbstractGeometry):
     def point_shape(self) -> tuple[int, int]:
         return (4, 4)
 
+    def base_point(self, dtype=None) -> Float[Array, "4 4"]:
+        """The identity."""
+        return jnp.eye(4, dtype=default_dtype(dtype))
+
     def frame(
         self, y: Float[Array, "4 4"], u: Float[Array, " 6"]
     ) -> Float[Array, "4 4"]:

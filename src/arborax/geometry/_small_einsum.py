@@ -11,14 +11,12 @@ import functools as ft
 import itertools as it
 import math
 
-import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 from jax.lax import Precision
 from jaxtyping import Array
 
-from ._bilinear import define_jvp
+from .._primitive import bilinear, broadcast_size
 from ._settle import settle
 
 
@@ -32,7 +30,7 @@ def _parse(spec: str) -> tuple[str, str, str]:
     return a, b, out
 
 
-def _shapes(spec: str, a, b, leading: bool) -> tuple[dict[str, int], tuple[int, ...]]:
+def _shapes(spec: str, a, b, leading: bool) -> tuple[dict[str, int], tuple]:
     """Sizes of the letters, and the batch axes."""
     sizes, batches = {}, []
     for letters, x in zip(_parse(spec), (a, b)):
@@ -41,7 +39,7 @@ def _shapes(spec: str, a, b, leading: bool) -> tuple[dict[str, int], tuple[int, 
         own, batch = (second, first) if leading else (first, second)
         sizes |= dict(zip(letters, own))
         batches.append(batch)
-    return sizes, tuple(map(max, *batches))
+    return sizes, tuple(map(broadcast_size, *batches))
 
 
 def _arrange(x: Array, letters: str, summed: str, out: str, leading: bool) -> Array:
@@ -98,20 +96,19 @@ def _by_library(a: Array, b: Array, spec: str, leading: bool, batch) -> Array:
     return jnp.einsum(spec, *named, precision=Precision.HIGHEST)
 
 
-_einsum_p = Primitive("arborax_small_einsum")
-_einsum_p.def_impl(jax.jit(_evaluate, static_argnames=("spec", "leading")))
-
-
-@_einsum_p.def_abstract_eval
-def _abstract(a, b, *, spec, leading):
+def _shape(a, b, *, spec: str, leading: bool) -> tuple:
     sizes, batch = _shapes(spec, a, b, leading)
     own = tuple(sizes[letter] for letter in _parse(spec)[2])
-    return a.update(shape=batch + own if leading else own + batch)
+    return batch + own if leading else own + batch
+
+
+_einsum_p, _bind = bilinear("small_einsum", _evaluate, _shape, "spec", "leading")
 
 
 def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     """Sum over the batch axes that were broadcast."""
-    axes = tuple(k for k, (have, want) in enumerate(zip(x.shape, shape)) if have > want)
+    pairs = enumerate(zip(x.shape, shape))
+    axes = tuple(k for k, (have, want) in pairs if have != want)
     return jnp.sum(x, axis=axes, keepdims=True) if axes else x
 
 
@@ -119,7 +116,7 @@ def _transpose(cotangent, a, b, *, spec, leading):
     if isinstance(cotangent, ad.Zero):
         return [None, None]
     left, right, out = _parse(spec)
-    bind = ft.partial(_einsum_p.bind, cotangent, leading=leading)
+    bind = ft.partial(_bind, cotangent, leading=leading)
     if ad.is_undefined_primal(a):
         return [_sum_to(bind(b, spec=f"{out},{right}->{left}"), a.aval.shape), None]
     return [None, _sum_to(bind(a, spec=f"{out},{left}->{right}"), b.aval.shape)]
@@ -131,14 +128,12 @@ def _batch(args, dims, *, spec, leading):
         jnp.expand_dims(x, axis) if d is None else jnp.moveaxis(x, d, axis)
         for x, d in zip(args, dims)
     ]
-    out = _einsum_p.bind(*moved, spec=spec, leading=leading)
+    out = _bind(*moved, spec=spec, leading=leading)
     return out, 0 if leading else out.ndim - 1
 
 
-define_jvp(_einsum_p)
 ad.primitive_transposes[_einsum_p] = _transpose
 batching.primitive_batchers[_einsum_p] = _batch
-mlir.register_lowering(_einsum_p, mlir.lower_fun(_evaluate, multiple_results=False))
 
 
 def small_einsum(spec: str, a: Array, b: Array, *, leading: bool = False) -> Array:
@@ -146,4 +141,4 @@ def small_einsum(spec: str, a: Array, b: Array, *, leading: bool = False) -> Arr
     the other input or in the output, none twice in one. It costs as many operations in
     the compiled program as there are terms in the sum. With `leading` axes from `vmap`
     come first: better if the last axis is long."""
-    return _einsum_p.bind(a, b, spec=spec, leading=leading)
+    return _bind(a, b, spec=spec, leading=leading)

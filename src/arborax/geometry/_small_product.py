@@ -9,11 +9,10 @@ transposes are products of the same kind it stays so in derivatives of all order
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 from jaxtyping import Array, Float
 
-from ._bilinear import define_jvp
+from .._primitive import bilinear, broadcast_size, is_symbolic
 
 
 _WRITTEN_OUT = 16  # length of sums over broadcast axes
@@ -31,14 +30,12 @@ def _evaluate(a: Array, b: Array) -> Array:
     return total
 
 
-_product_p = Primitive("arborax_small_product")
-_product_p.def_impl(jax.jit(_evaluate))
+def _shape(a, b) -> tuple:
+    batch = tuple(map(broadcast_size, a.shape[:-2], b.shape[:-2]))
+    return *batch, a.shape[-2], b.shape[-1]
 
 
-@_product_p.def_abstract_eval
-def _abstract(a, b):
-    batch = tuple(max(p, q) for p, q in zip(a.shape[:-2], b.shape[:-2]))
-    return a.update(shape=(*batch, a.shape[-2], b.shape[-1]))
+_product_p, _bind = bilinear("small_product", _evaluate, _shape)
 
 
 def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
@@ -46,7 +43,7 @@ def _sum_to(x: Array, shape: tuple[int, ...]) -> Array:
     for axis, (have, want) in enumerate(zip(x.shape, shape)):
         if have == want:
             continue
-        if have > _WRITTEN_OUT:
+        if is_symbolic(have) or have > _WRITTEN_OUT:
             x = jnp.sum(x, axis=axis, keepdims=True)
             continue
         terms = [jax.lax.slice_in_dim(x, k, k + 1, axis=axis) for k in range(have)]
@@ -63,10 +60,10 @@ def _transpose(cotangent, a, b):
         transposed = jnp.swapaxes(b, -1, -2)
         # Sums along rows do not run side by side in a written-out chain.
         short = cotangent.shape[-1] <= _SHORT_ROW
-        multiply = _product_p.bind if short else jnp.matmul
+        multiply = _bind if short else jnp.matmul
         product = multiply(cotangent, transposed)
         return [_sum_to(product, a.aval.shape), None]
-    product = _product_p.bind(jnp.swapaxes(a, -1, -2), cotangent)
+    product = _bind(jnp.swapaxes(a, -1, -2), cotangent)
     return [None, _sum_to(product, b.aval.shape)]
 
 
@@ -74,13 +71,11 @@ def _batch(args, dims):
     moved = [
         a[None] if d is None else jnp.moveaxis(a, d, 0) for a, d in zip(args, dims)
     ]
-    return _product_p.bind(*moved), 0
+    return _bind(*moved), 0
 
 
-define_jvp(_product_p)
 ad.primitive_transposes[_product_p] = _transpose
 batching.primitive_batchers[_product_p] = _batch
-mlir.register_lowering(_product_p, mlir.lower_fun(_evaluate, multiple_results=False))
 
 
 def small_product(
@@ -88,11 +83,11 @@ def small_product(
 ) -> Float[Array, "m n"]:
     """`a @ b` for matrices with an inner axis of at most sixteen or so: it costs as
     many operations in the compiled program as the inner axis is long."""
-    return _product_p.bind(a, b)
+    return _bind(a, b)
 
 
 def scale(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:
     """`a * b` for arrays with the same number of axes; axes of size one are broadcast,
     and in derivatives the sums over these are written out if they are short."""
     last = (..., None, None)
-    return _product_p.bind(a[last], b[last])[..., 0, 0]
+    return _bind(a[last], b[last])[..., 0, 0]

@@ -15,6 +15,7 @@ from ._base import (
 from ._functions import safe_norm
 from ._matrix import matmul, transpose
 from ._rotation import exp_skew, feedback, hat, log_rotation, vee
+from .heads import gram_schmidt_6d, project_rotation
 
 
 class SO(AbstractGeometry):
@@ -65,6 +66,20 @@ class SO(AbstractGeometry):
     @property
     def point_shape(self) -> tuple[int, int]:
         return (self.n, self.n)
+
+    def base_point(self, dtype=None) -> Float[Array, "n n"]:
+        """The identity."""
+        return jnp.eye(self.n, dtype=default_dtype(dtype))
+
+    @property
+    def vector_size(self) -> int:
+        return 6 if self.n == 3 else self.n**2
+
+    def point_from_vector(self, x: Float[Array, " vector"]) -> Float[Array, "n n"]:
+        """Gram-Schmidt of two columns for `n = 3`, otherwise the nearest rotation."""
+        if self.n == 3:
+            return gram_schmidt_6d(x)
+        return project_rotation(x.reshape(self.n, self.n))
 
     def frame(
         self, y: Float[Array, "n n"], u: Float[Array, " dim"]

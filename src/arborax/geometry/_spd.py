@@ -31,8 +31,10 @@ from ._matrix import (
     transpose,
 )
 from ._small_einsum import small_einsum
+from .heads import clip_spectrum, spd_from_vech, unvech
 
 
+_LEAST_EIGENVALUE = 1e-6  # of a matrix that is read out
 _SMALL = 3  # size up to which tables are contracted term by term
 
 
@@ -142,6 +144,19 @@ class SPD(AbstractGeometry):
     @property
     def point_shape(self) -> tuple[int, int]:
         return (self.n, self.n)
+
+    def base_point(self, dtype=None) -> Float[Array, "n n"]:
+        """The identity."""
+        return jnp.eye(self.n, dtype=default_dtype(dtype))
+
+    def point_from_vector(self, x: Float[Array, " dim"]) -> Float[Array, "n n"]:
+        """The exponential of the symmetric matrix with lower triangle `x`, its
+        eigenvalues clipped to [-8, 8]."""
+        return spd_from_vech(x)
+
+    def project_vector(self, x: Float[Array, " dim"]) -> Float[Array, "n n"]:
+        """The matrix with lower triangle `x` itself, eigenvalues clipped at 1e-6."""
+        return clip_spectrum(unvech(x), _LEAST_EIGENVALUE)
 
     def _matrix(self, u: Array) -> Array:
         return symmetric(self.n, u)

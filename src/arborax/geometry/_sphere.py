@@ -68,6 +68,14 @@ class Sphere(AbstractGeometry):
     def point_shape(self) -> tuple[int]:
         return (self.n + 1,)
 
+    def base_point(self, dtype=None) -> Float[Array, " dim"]:
+        """The last unit vector."""
+        return jnp.eye(self.dim, dtype=default_dtype(dtype))[-1]
+
+    def point_from_vector(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+        """`x` over its length."""
+        return x / jnp.sqrt(jnp.sum(x**2) + jnp.finfo(x.dtype).tiny)
+
     def frame(
         self, y: Float[Array, " dim"], u: Float[Array, " dim"]
     ) -> Float[Array, " dim"]:

@@ -1,24 +1,41 @@
 """Heads of models: from unconstrained outputs to points of a manifold."""
 
-import jax
+import dataclasses
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp, Function
+from ._checks import check_arrays
 from ._functions import safe_norm
 from ._matrix import expm_symmetric, lyapunov, matmul, symmetrise, transpose
+
+
+def _check_square(name: str, a: Array) -> None:
+    """Refuse what is not one square matrix."""
+    shape = getattr(a, "shape", (0,))
+    check_arrays(name, a, (shape[0],) * 2 if shape else ("n", "n"), "a square matrix")
+
+
+def _check_vector(name: str, v: Array) -> int:
+    """The length of a vector; refuse anything else."""
+    shape = getattr(v, "shape", None)
+    check_arrays(name, v, shape[:1] if shape else ("k",), "a vector")
+    return v.shape[0]
 
 
 def vech(a: Float[Array, "n n"]) -> Float[Array, " k"]:
     """Lower triangle of a matrix read by rows, 00, 10, 11, 20, 21, 22, ...,
     unscaled."""
+    _check_square("a", a)
     i, j = np.tril_indices(a.shape[-1])
     return a[i, j]
 
 
 def unvech(v: Float[Array, " k"]) -> Float[Array, "n n"]:
     """Symmetric matrix with lower triangle `v`; the inverse of `vech`."""
-    k = v.shape[-1]
+    k = _check_vector("v", v)
     n = round((2 * k + 0.25) ** 0.5 - 0.5)
     if n * (n + 1) // 2 != k:
         raise ValueError(
@@ -43,6 +60,7 @@ def gram_schmidt_6d(a: Float[Array, " 6"]) -> Float[Array, "3 3"]:
     and derivative are finite everywhere; the result is a rotation wherever the two
     inputs are independent.
     """
+    check_arrays("a", a, (6,), "six numbers")
     first, second = a[:3], a[3:]
     first = first / jnp.maximum(safe_norm(first), 1e-7)
     second = second - jnp.sum(first * second) * first
@@ -53,7 +71,7 @@ def gram_schmidt_6d(a: Float[Array, " 6"]) -> Float[Array, "3 3"]:
     return jnp.stack([first, second, jnp.cross(first, second)], axis=1)
 
 
-@jax.custom_jvp
+@custom_jvp
 def project_rotation(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Nearest rotation in Frobenius norm (orthogonal Procrustes, by an SVD).
 
@@ -61,6 +79,7 @@ def project_rotation(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     where singular values repeat, to any order and in both modes. It is singular only
     where the nearest rotation is not unique.
     """
+    _check_square("a", a)
     u, _, vt = jnp.linalg.svd(a)
     sign = jnp.sign(jnp.linalg.det(u) * jnp.linalg.det(vt))
     u = jnp.concatenate([u[:, :-1], u[:, -1:] * sign], axis=1)
@@ -91,13 +110,20 @@ def _clip_slopes(w: Array, low: float, high: float) -> Array:
     return jnp.where(both == 1, 1, jnp.where(same, both, slope))
 
 
-@jax.custom_jvp
+@custom_jvp
+def _decompose(s: Array) -> Array:
+    """Eigenvalues, and below them the matrix of eigenvectors."""
+    w, v = jnp.linalg.eigh(symmetrise(s))
+    return jnp.concatenate([w[None], v])
+
+
 def _eigh(s: Array) -> tuple[Array, Array]:
-    return tuple(jnp.linalg.eigh(symmetrise(s)))
+    both = _decompose(s)
+    return both[0], both[1:]
 
 
-@_eigh.defjvp
-def _eigh_jvp(primals, tangents):
+@_decompose.defjvp
+def _decompose_jvp(primals, tangents):
     (s,), (ds,) = primals, tangents
     w, v = _eigh(s)
     inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
@@ -105,7 +131,8 @@ def _eigh_jvp(primals, tangents):
     scale = jnp.finfo(w.dtype).eps * (jnp.abs(w)[:, None] + jnp.abs(w)[None, :])
     same = jnp.abs(gap) <= scale
     turn = jnp.where(same, 0, inner / jnp.where(same, 1, gap))
-    return (w, v), (jnp.diagonal(inner), matmul(v, turn))
+    tangent = jnp.concatenate([jnp.diagonal(inner)[None], matmul(v, turn)])
+    return _decompose(s), tangent
 
 
 def clip_spectrum(
@@ -117,27 +144,29 @@ def clip_spectrum(
     Second derivatives are exact except where an eigenvalue is clipped while others
     coincide: there they are finite, with the term across the coinciding pair left out.
     """
-    return _clip_spectrum(low, high, s)
+    _check_square("s", s)
+    return _Clip(low, high)(s)[0]
 
 
-def _clip_spectrum(low: float, high: float, s: Array) -> Array:
-    @jax.custom_jvp
-    def clip(s):
+@dataclasses.dataclass(frozen=True)
+class _Clip(Function):
+    low: float
+    high: float
+
+    def value(self, s):
+        low, high = self.low, self.high
         w, v = _eigh(s)
         clipped = matmul(v * jnp.clip(w, low, high)[None, :], transpose(v))
         # Untouched spectra pass through without the rounding of a decomposition.
         inside = jnp.all((low <= w) & (w <= high))
-        return jnp.where(inside, symmetrise(s), clipped)
+        return [jnp.where(inside, symmetrise(s), clipped)]
 
-    @clip.defjvp
-    def _(primals, tangents):
+    def jvp(self, primals, tangents):
         (s,), (ds,) = primals, tangents
         w, v = _eigh(s)
         inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
-        tangent = matmul(matmul(v, inner * _clip_slopes(w, low, high)), transpose(v))
-        return clip(s), tangent
-
-    return clip(s)
+        slopes = _clip_slopes(w, self.low, self.high)
+        return self(s), [matmul(matmul(v, inner * slopes), transpose(v))]
 
 
 def spd_from_vech(

@@ -7,7 +7,10 @@ from ._features import (
     feature_weights as feature_weights,
     robust_normalisation as robust_normalisation,
 )
-from ._fourier import RandomFourierSignature as RandomFourierSignature
+from ._fourier import (
+    cosine as cosine,
+    RandomFourierSignature as RandomFourierSignature,
+)
 from ._functions import (
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,

@@ -16,6 +16,8 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import PyTree
 
+from .._varying import scan
+
 
 # (lower edge, left edge, cells of x, cells of y) -> (upper edge, right edge)
 Cell = Callable[[PyTree, PyTree, PyTree, PyTree], tuple[PyTree, PyTree]]
@@ -63,12 +65,12 @@ def edge_sweep(
 
     @ft.partial(jax.checkpoint, prevent_cse=False)  # inside a loop: not needed
     def chunk(carry, ps):
-        return lax.scan(step, carry, ps)[0], None
+        return scan(step, carry, ps)[0], None
 
     def repeat(leaf):
         return jnp.broadcast_to(leaf, (nx, *leaf.shape[1:]))
 
     start = jtu.tree_map(repeat, (lower, left))
     ps = jnp.arange(diagonals).reshape(chunks, _CHUNK)
-    carry, _ = lax.scan(chunk, start, ps)
+    carry, _ = scan(chunk, start, ps)
     return jtu.tree_map(lambda leaf: leaf[-1], carry)

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-import jax.lax as lax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._varying import scan
 from ._checks import as_sample
 from ._features import tensor_multiply
 from ._kernel import Path
@@ -38,7 +38,7 @@ def _with_martingales(dx: Array, depth: int) -> tuple[Array, Array]:
         return (tensor_multiply(total, factor), new_sums), None
 
     start = (zeros(), zeros())
-    (total, sums), _ = lax.scan(step, start, jnp.moveaxis(dx, 1, 0))
+    (total, sums), _ = scan(step, start, jnp.moveaxis(dx, 1, 0))
     flat = lambda levels: jnp.concatenate(  # noqa: E731
         [v.reshape(batch, -1) for v in levels], axis=1
     )

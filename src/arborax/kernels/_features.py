@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._values import is_concrete, refuse
+from .._varying import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
 from ._checks import as_points
@@ -93,7 +94,7 @@ def _ito_words(dx: Array, brackets: Array | None, depth: int) -> list[Array]:
 
     steps = jnp.moveaxis(dx, -2, 0)
     moved = None if brackets is None else jnp.moveaxis(brackets, -3, 0)
-    return lax.scan(step, zeros(), (steps, moved))[0]
+    return scan(step, zeros(), (steps, moved))[0]
 
 
 def explicit_features(

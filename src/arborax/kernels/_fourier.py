@@ -11,6 +11,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
+from .._custom_jvp import custom_jvp
 from .._values import is_concrete, refuse
 from ._checks import as_sample, check_count, check_key
 from ._iterated import random_levels
@@ -21,7 +22,7 @@ from ._shapes import forest_shapes, ladder, shape_symmetry
 _BLOCK = 2**18  # numbers per array in one block of paths: stay near the cache
 
 
-@jax.custom_jvp
+@custom_jvp
 def cosine(turns: Float[Array, "..."]) -> Float[Array, "..."]:
     """`cos(2 pi turns)` by range reduction and a polynomial.
 

@@ -13,6 +13,7 @@ Layout: time first, batch last, `(Lx + 2, *batch)`. Row 0 is the boundary, rows
 only (concatenation and padding are slow inside XLA's loops on CPU).
 """
 
+import dataclasses
 import functools as ft
 from collections.abc import Callable
 from typing import Any
@@ -22,6 +23,9 @@ import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
+
+from .._custom_jvp import Function, Linear
+from .._varying import vary_alike
 
 
 State = tuple[Array, ...]
@@ -85,6 +89,12 @@ def _initial(boundary: tuple[float, ...], c: Any, nx: int) -> State:
     return tuple(jnp.full((nx + 2, *c.shape[1:]), b, c.dtype) for b in boundary)
 
 
+def _vary_as(xs: PyTree, state: State) -> State:
+    """Inside `jax.shard_map` what a loop carries varies from the start."""
+    like = jtu.tree_leaves(xs)[0]
+    return tuple(vary_alike(s, like)[0] for s in state)
+
+
 def _step(
     update: Update,
     increment: Increment,
@@ -122,7 +132,7 @@ def _forward(
     step = ft.partial(_step, update, increment, theta, xs, padded, nx, diagonals)
     window = _window(padded, jnp.asarray(0), nx, diagonals)
     c = jax.eval_shape(increment, theta, xs, window)
-    start = _initial(boundary, c, nx)
+    start = _vary_as(xs, _initial(boundary, c, nx))
 
     def three(i, carry):
         # Three named buffers, so that none is ever copied into another.
@@ -219,6 +229,7 @@ def _backward(
         jnp.zeros((nx + 2, *g.shape), g.dtype).at[nx].set(g) for g in cotangent
     )
     pending = tuple(jnp.zeros((nx + 1, *g.shape), g.dtype) for g in cotangent)
+    pending = _vary_as(xs, pending)
     zero_theta = jtu.tree_map(jnp.zeros_like, theta)
     zero_x = jtu.tree_map(jnp.zeros_like, xs)
     zero_y = jtu.tree_map(jnp.zeros_like, padded)
@@ -236,22 +247,71 @@ def _select(flag: Array, a: State, b: State) -> State:
     return tuple(jnp.where(flag, u, v) for u, v in zip(a, b, strict=True))
 
 
-@ft.partial(jax.custom_vjp, nondiff_argnums=(0, 1, 2))
-def _sweep(update, increment, boundary, theta, xs, ys):
-    return _forward(update, increment, boundary, theta, xs, ys, keep=False)[0]
+@dataclasses.dataclass(frozen=True)
+class _Sweep(Function):
+    """The recursion as a function of the arrays in parameters, `xs` and `ys`."""
+
+    update: Update
+    increment: Increment
+    boundary: tuple[float, ...]
+    tree: Any
+
+    @property
+    def rule(self) -> tuple:
+        return self.update, self.increment, self.boundary
+
+    def unflatten(self, leaves) -> tuple[PyTree, PyTree, PyTree]:
+        return jtu.tree_unflatten(self.tree, leaves)
+
+    def value(self, *args):
+        return list(_forward(*self.rule, *self.unflatten(args), keep=False)[0])
+
+    def jvp(self, primals, tangents):
+        out, kept = _forward(*self.rule, *self.unflatten(primals), keep=True)
+        return list(out), _Tangent(self)(*primals, *kept[0], *kept[1], *tangents)
 
 
-def _sweep_fwd(update, increment, boundary, theta, xs, ys):
-    out, kept = _forward(update, increment, boundary, theta, xs, ys, keep=True)
-    return out, (theta, xs, ys, kept)
+@dataclasses.dataclass(frozen=True)
+class _Tangent(Linear):
+    """Tangents of the values, from the arguments of a sweep, the diagonals that it kept
+    and tangents of the arguments."""
+
+    sweep: _Sweep
+
+    @property
+    def fixed(self) -> int:  # pyright: ignore
+        return self.sweep.tree.num_leaves + 2 * len(self.sweep.boundary)
+
+    def value(self, *args):
+        primals = args[: self.sweep.tree.num_leaves]
+        return jax.jvp(self.sweep.value, primals, args[self.fixed :])[1]
+
+    @property
+    def transpose(self):
+        return _Cotangent(self.sweep)
 
 
-def _sweep_bwd(update, increment, boundary, residuals, cotangent):
-    theta, xs, ys, kept = residuals
-    return _backward(update, increment, boundary, theta, xs, ys, kept, cotangent)
+@dataclasses.dataclass(frozen=True)
+class _Cotangent(Linear):
+    """The transpose: the recursion run backwards."""
 
+    sweep: _Sweep
 
-_sweep.defvjp(_sweep_fwd, _sweep_bwd)
+    @property
+    def fixed(self) -> int:  # pyright: ignore
+        return _Tangent(self.sweep).fixed
+
+    def value(self, *args):
+        sweep, count = self.sweep, len(self.sweep.boundary)
+        primals = sweep.unflatten(args[: sweep.tree.num_leaves])
+        kept, cotangent = args[self.fixed - 2 * count : self.fixed], args[self.fixed :]
+        kept = kept[:count], kept[count:]
+        pulled = _backward(*sweep.rule, *primals, kept, cotangent)
+        return jtu.tree_leaves(pulled)
+
+    @property
+    def transpose(self):
+        return _Tangent(self.sweep)
 
 
 def sweep(
@@ -274,18 +334,20 @@ def sweep(
     - `theta`: differentiable parameters of `increment`.
     - `xs`, `ys`: cell data, time first: an array or a list of arrays of increments,
         or a tuple of left and right end points.
-    - `custom_gradient`: `True` uses the transposed recursion for reverse mode, and
-        does not support forward mode; `False` is differentiable in both modes at the
-        memory cost of ordinary reverse mode, `O(Lx Ly)`.
+    - `custom_gradient`: `True` uses the transposed recursion for reverse mode of first
+        order; `False` has the memory cost of ordinary reverse mode, `O(Lx Ly)`. Forward
+        mode and higher orders are the ordinary ones either way.
 
     **Returns:**
 
     The components at the far corner, each of the batch shape.
     """
     xs = _with_dummy(xs)
+    leaves, tree = jtu.tree_flatten((theta, xs, ys))
+    function = _Sweep(update, increment, boundary, tree)
     if custom_gradient:
-        return _sweep(update, increment, boundary, theta, xs, ys)
-    return _forward(update, increment, boundary, theta, xs, ys, keep=False)[0]
+        return tuple(function(*leaves))
+    return tuple(function.value(*vary_alike(*leaves)))
 
 
 def _with_dummy(xs: PyTree) -> PyTree:

@@ -5,7 +5,6 @@ from ._fields import (
     as_driving_fields as as_driving_fields,
     DrivingFields as DrivingFields,
 )
-from ._flat import is_flat as is_flat
 from ._window_field import (
     check_lift as check_lift,
     lift as lift,

@@ -102,4 +102,10 @@ def expand(
     args = (t, y) if fields.time_dependent else (y,)
     out = own(*args, directions)
     fields.check(out.value)
+    dtype = jtu.tree_leaves(y)[0].dtype
+    if out.value.dtype != dtype:
+        raise TypeError(
+            f"the fields expand in {out.value.dtype}, but the state is {dtype}. Cast "
+            "their weights, or the state."
+        )
     return out

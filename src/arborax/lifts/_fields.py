@@ -7,7 +7,10 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
+
+from .._values import shown
 
 
 class DrivingFields(eqx.Module):
@@ -30,16 +33,17 @@ class DrivingFields(eqx.Module):
     time_dependent: bool = eqx.field(static=True)
 
     def __call__(self, t, y: PyTree[Array]) -> Float[Array, "channels dim"]:
-        """All fields at `y`."""
+        """All fields at `y`, in its dtype: times may have another."""
         args = (t, y) if self.time_dependent else (y,)
         if isinstance(self.fields, tuple):
             return jnp.stack([self.channel(i, *args) for i in range(self.number)])
-        return self.check(jnp.asarray(self.fields(*args)))
+        value = _as_real("`fields`", self.fields(*args), y)
+        return self.check(value)
 
     def channel(self, i: int, *args) -> Float[Array, " dim"]:
         """Field number `i` of a tuple, at `(y,)` or `(t, y)`."""
         assert isinstance(self.fields, tuple)
-        out = jnp.asarray(self.fields[i](*args))
+        out = _as_real(f"field number {i}", self.fields[i](*args), args[-1])
         if out.shape != (self.dim,):
             raise ValueError(
                 f"field number {i} must return frame coordinates of shape "
@@ -58,8 +62,23 @@ class DrivingFields(eqx.Module):
         return value
 
 
+def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
+    """What a field returned, as an array of the dtype of the state."""
+    try:
+        array = jnp.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must return one array, got {shown(value)}. Stack lists of "
+            "rows by `jnp.stack`."
+        ) from error
+    if jnp.iscomplexobj(array):
+        raise TypeError(f"{name} must return real numbers, got {array.dtype}.")
+    return array.astype(jtu.tree_leaves(y)[0].dtype)
+
+
 def _takes_time(field: Callable) -> bool:
-    """Whether the callable has two required positional arguments, `(t, y)`."""
+    """Whether the callable has two required positional arguments, `(t, y)`; more are
+    refused."""
     try:
         parameters = inspect.signature(field).parameters.values()
     except (TypeError, ValueError):
@@ -69,6 +88,12 @@ def _takes_time(field: Callable) -> bool:
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     )
     required = [p for p in parameters if p.kind in positional and p.default is p.empty]
+    if len(required) > 2:
+        names = ", ".join(p.name for p in required)
+        raise TypeError(
+            f"fields are called as `fields(y)` or `fields(t, y)`; got one that needs "
+            f"({names}). Bind the rest, for instance by a lambda."
+        )
     return len(required) == 2
 
 
@@ -101,21 +126,24 @@ def as_driving_fields(
                 "given. Give one callable for each channel."
             )
         fields = tuple(fields)
-        first = fields[0]
-    else:
-        first = fields
-    if not callable(first):
-        raise TypeError(
-            "`fields` must be a callable, or a list of callables, one for each "
-            f"channel; got {type(first)}."
-        )
+    each: tuple[Any, ...] = fields if isinstance(fields, tuple) else (fields,)
+    for field in each:
+        if not callable(field):
+            raise TypeError(
+                "`fields` must be a callable, or a list of callables, one for each "
+                f"channel; got {shown(type(field).__name__)}."
+            )
     if time_dependent is None:
-        time_dependent = _takes_time(first)
+        timed = [_takes_time(field) for field in each]
+        time_dependent = timed[0]
+        if any(one != time_dependent for one in timed):
+            raise TypeError(
+                "some fields take `(y)` and some `(t, y)`; give all the same arguments."
+            )
     chosen: Any = fields  # one callable, or a tuple of them
     return DrivingFields(chosen, number, dim, time_dependent)  # pyright: ignore
 
 
-def check_fields(fields: DrivingFields, y: PyTree[Array]) -> None:
+def check_fields(fields: DrivingFields, y: PyTree[Array], t: Array) -> None:
     """Refuse, at trace time, fields of the wrong shape."""
-    t = jnp.zeros((), jax.tree_util.tree_leaves(y)[0].dtype)
-    jax.eval_shape(lambda z: fields(t, z), y)
+    jax.eval_shape(fields, t, y)

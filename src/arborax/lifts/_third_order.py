@@ -19,7 +19,6 @@ import jax.numpy as jnp
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from ._flat import is_flat
 from ._linear import add, Tensors
 from ._third_coefficients import ThirdCoefficients
 from ._torsion import double_bracket_part, torsion_part
@@ -72,7 +71,7 @@ def third_order(
     w = settle(w)
 
     tangents = calculus.tangents(y, w)
-    if not is_flat(calculus.geometry):
+    if not calculus.geometry.flat:
         moments = jnp.moveaxis(pairs, -1, 0)
         if not by_frame:
             moments = einsum("kpq,pa->kaq", moments, basis)

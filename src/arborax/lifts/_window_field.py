@@ -12,6 +12,7 @@ import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
+from .._values import shown
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -24,7 +25,6 @@ from ..geometry import AbstractGeometry
 from ._ambient import AmbientCalculus
 from ._calculus import FrameCalculus
 from ._fields import as_driving_fields, check_fields, DrivingFields
-from ._flat import is_flat
 from ._grading import tree_grading
 from ._linear import Tensors
 from ._magma import magma_maps
@@ -68,6 +68,7 @@ class WindowField(eqx.Module):
             raise TypeError(f"call this window field as `field{expected}`.")
         t = args[0] if self.time_dependent else None
         y, lam = args[-2:]
+        self.geometry.check_shape(y)
         return self.evaluate(t, y, self.coefficients(lam))
 
     @property
@@ -77,21 +78,27 @@ class WindowField(eqx.Module):
     @property
     def _parallel(self) -> bool:
         """Whether covariant derivatives are those of frame coordinates."""
-        return isinstance(self.alg, Shuffle) or is_flat(self.geometry)
+        return isinstance(self.alg, Shuffle) or self.geometry.flat
 
     @property
     def _torsion_free(self) -> bool:
-        return not self._parallel and self.geometry.connection == "levi-civita"
+        return not self._parallel and self.geometry.torsion_free
 
     def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
-        """What `evaluate` needs of the log-signature. Linear; do this once a window."""
+        """What `evaluate` needs of the log-signature. Linear; do this once per
+        window."""
+        if not jnp.issubdtype(getattr(lam, "dtype", object), jnp.floating):
+            raise TypeError(
+                f"a log-signature is an array of floating point, got {shown(lam)}."
+            )
         if lam.shape != (self.alg.primitive_size,):
             raise ValueError(
                 f"a log-signature in {self.alg} has shape "
-                f"({self.alg.primitive_size},), got {lam.shape}."
+                f"({self.alg.primitive_size},), got {lam.shape}. For a batch use "
+                "`jax.vmap`."
             )
         if self.alg.depth == 3:
-            maps = third_maps(self.alg, is_flat(self.geometry), self._torsion_free)
+            maps = third_maps(self.alg, self.geometry.flat, self._torsion_free)
             d = self.alg.dim
             return ThirdCoefficients(
                 _apply(maps.singles, lam),
@@ -102,7 +109,7 @@ class WindowField(eqx.Module):
             )
         if self._by_words:
             return [_apply(table, lam) for table in word_maps(self.alg)]
-        maps = magma_maps(self.alg, is_flat(self.geometry))
+        maps = magma_maps(self.alg, self.geometry.flat)
         trees = [_apply(maps[k,], lam) for k in range(1, self.alg.depth + 1)]
         forests = [(key, table) for key, table in maps.items() if len(key) > 1]
         return trees, [_apply(table, lam) for _, table in forests]
@@ -196,10 +203,14 @@ def lift(
         Differential Equations 269 (2020).
     """
     if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(f"`alg` must be an algebra such as `Shuffle`, got {alg!r}.")
+        raise TypeError(
+            f"`alg` must be an algebra such as `Shuffle(2, 3)`, got {shown(alg)}."
+        )
     if not isinstance(geometry, AbstractGeometry):
-        raise TypeError(f"`geometry` must be a geometry, got {geometry!r}.")
-    if isinstance(alg, GrossmanLarson) and not is_flat(geometry):
+        raise TypeError(
+            f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
+        )
+    if isinstance(alg, GrossmanLarson) and not geometry.flat:
         raise ValueError(
             f"GrossmanLarson has no lift to {geometry}: covariant derivatives do not "
             "commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
@@ -244,7 +255,7 @@ def lifted_fields(
     return evaluate
 
 
-def check_lift(field: WindowField, y: PyTree[Array]) -> None:
-    """Refuse, at trace time, points and fields of the wrong shape."""
+def check_lift(field: WindowField, y: PyTree[Array], t: Array) -> None:
+    """Refuse, at trace time, points and fields of the wrong shape; `t` is any time."""
     field.geometry.check_shape(y)
-    check_fields(field.fields, y)
+    check_fields(field.fields, y, t)

@@ -10,37 +10,12 @@ from ._base import (
 )
 from ._bnrde import BNRDE as BNRDE
 from ._driver import brownian_driver as brownian_driver
-from ._extrapolators import (
-    AbstractExtrapolator as AbstractExtrapolator,
-    ConstantVelocity as ConstantVelocity,
-    Hermite as Hermite,
-    Hold as Hold,
-    Linear as Linear,
-    MLPExtrapolator as MLPExtrapolator,
-    SavitzkyGolay as SavitzkyGolay,
-)
 from ._gru import GRU as GRU
 from ._log_ncde import LogNCDE as LogNCDE
 from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
-from ._rotation_bank import (
-    Bundle as Bundle,
-    ExtrapolatorBank as ExtrapolatorBank,
-    MotionBank as MotionBank,
-)
-from ._rotation_bnrde import (
-    RotationBNRDE as RotationBNRDE,
-    RotationMixture as RotationMixture,
-)
-from ._rotation_fields import Correction as Correction, Torque as Torque
-from ._rotation_forecaster import (
-    RotationForecaster as RotationForecaster,
-    SavitzkyGolayNCDE as SavitzkyGolayNCDE,
-)
-from ._rotation_statistics import rotation_statistics as rotation_statistics
-from ._savitzky_golay import SavitzkyGolayRotation as SavitzkyGolayRotation
-from ._sg_ncde import SGNCDE as SGNCDE
+from ._rows import activate as activate
 from ._windows import Windows as Windows
 from ._xlstm import StackedXLSTM as StackedXLSTM, XLSTM as XLSTM

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
+from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 from ._driver import brownian_driver
 
@@ -54,11 +55,23 @@ class AbstractModel(eqx.Module):
         ts, ts_axis = flat(paths.ts, 1)
         xs, xs_axis = flat(paths.xs, 2)
         brackets, brackets_axis = flat(paths.brackets, 3)
+        ticks, ticks_axis = flat(paths.ticks, 2)
 
-        def one(ts, xs, brackets):
-            return self(SampledPath(ts, xs, brackets=brackets, check=False))
+        def one(ts, xs, brackets, ticks):
+            return self(
+                SampledPath(
+                    ts,
+                    xs,
+                    brackets=brackets,
+                    finite_variation=paths.finite_variation,
+                    ticks=ticks,
+                    interpolated=paths.interpolated,
+                    check=False,
+                )
+            )
 
-        out = jax.vmap(one, in_axes=(ts_axis, xs_axis, brackets_axis))(ts, xs, brackets)
+        axes = (ts_axis, xs_axis, brackets_axis, ticks_axis)
+        out = jax.vmap(one, in_axes=axes)(ts, xs, brackets, ticks)
         return jax.tree.map(lambda leaf: leaf.reshape(*lead, *leaf.shape[1:]), out)
 
     def forecast(self, path: SampledPath, future: SampledPath) -> PyTree[Array]:
@@ -69,7 +82,8 @@ class AbstractModel(eqx.Module):
         - `path`: what was observed.
         - `future`: later samples, for instance of channels that are known in advance
             (time) with the others held or extrapolated. If the path has brackets they
-            need brackets of their own; the step that joins the two has none.
+            need brackets of their own; the step that joins the two has none. Channels
+            of finite variation are those of `path`.
 
         **Returns:**
 
@@ -84,10 +98,16 @@ class AbstractModel(eqx.Module):
         if path.brackets is not None and future.brackets is not None:
             joint = jnp.zeros((1, path.dim, path.dim), path.xs.dtype)
             brackets = jnp.concatenate([path.brackets, joint, future.brackets])
+        xs = jnp.concatenate([path.xs, future.xs])
+        step = xs[None, path.num_times] - xs[None, path.num_times - 1]
+        parts = [path.observed_increments(), step, future.observed_increments()]
         whole = SampledPath(
             jnp.concatenate([path.ts, future.ts]),
-            jnp.concatenate([path.xs, future.xs]),
+            xs,
             brackets=brackets,
+            finite_variation=path.finite_variation,
+            ticks=jnp.concatenate(parts),
+            interpolated=path.interpolated or future.interpolated,
         )
         return jax.tree.map(lambda leaf: leaf[path.num_times :], self(whole))
 
@@ -166,3 +186,8 @@ def check_path(path: Any, channels: int) -> SampledPath:
             "`model.predict(paths)`, or `jax.vmap`."
         )
     return path.filled()
+
+
+def as_output(output: int | AbstractGeometry) -> AbstractGeometry:
+    """The manifold of the outputs; a number stands for Euclidean space."""
+    return Euclidean(output) if isinstance(output, int) else output

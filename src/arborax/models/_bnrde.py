@@ -12,7 +12,7 @@ from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry, Euclidean
 from ..lifts import lift
 from ..solvers import AbstractSolver, CFEES25, Heun, run_steps
-from ._heads import as_output, initial_point, output_point, raw_size
+from ._base import as_output
 from ._mlp import lipswish, MLP, VectorField
 from ._window_model import (
     AbstractWindowModel,
@@ -108,7 +108,9 @@ class BNRDE(AbstractWindowModel):
         - `basepoint`, `interpolation`: see above.
         - `calculus`: fixed by `Shuffle` and `Ito`. The tree algebras default to Itô.
         - `brackets`: `"realised"`: where the path of an Itô model brings no brackets,
-            use squared increments. `None`: refuse such a path.
+            use products of observed increments
+            ([`arborax.SampledPath.realised_brackets`][]): time added by
+            [`arborax.add_time`][] has none. `None`: refuse such a path.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
@@ -130,13 +132,13 @@ class BNRDE(AbstractWindowModel):
         )
         if solver is None:
             solver = Heun() if vectors else CFEES25()
-        solver.check(self.geometry)
+        solver.check(self.geometry, self.calculus)
         self.solver = solver
         self.window, self.substeps, self.basepoint = window, substeps, basepoint
         first, second, third = jr.split(key, 3)
         self.initial = MLP(
             alg.dim,
-            raw_size(self.geometry),
+            self.geometry.vector_size,
             initial_width or width,
             initial_depth,
             activation=activation,
@@ -157,7 +159,7 @@ class BNRDE(AbstractWindowModel):
         self.vector_field = VectorField(mlp, alg.dim, self.geometry.dim)
         self.readout = None
         if vectors:
-            size = raw_size(self.output)
+            size = self.output.vector_size
             self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
         lift(self.vector_field, alg, self.geometry)  # refuses what does not fit
 
@@ -167,7 +169,7 @@ class BNRDE(AbstractWindowModel):
         return self.alg.dim
 
     def initial_state(self, x: Float[Array, " channels"]) -> PyTree[Array]:
-        return initial_point(self.geometry, self.initial(x))
+        return self.geometry.point_from_vector(self.initial(x))
 
     def expansion(self, y, steps, brackets):
         return second_order_expansion(
@@ -186,7 +188,7 @@ class BNRDE(AbstractWindowModel):
         return run_steps(self.solver, f, self.geometry, y, self.substeps, lam.dtype)
 
     def finish(self, raw: PyTree[Array]) -> PyTree[Array]:
-        return raw if self.readout is None else output_point(self.output, raw)
+        return raw if self.readout is None else self.output.project_vector(raw)
 
 
 def _point_size(shape) -> int:

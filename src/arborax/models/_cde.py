@@ -5,10 +5,10 @@ from typing import Any
 
 import diffrax
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._varying import scan
 from ..geometry import Euclidean
 from ..solvers import AbstractSolver
 
@@ -42,7 +42,7 @@ def fixed_solve(
         h = fixed_step(field, solver, h, lambda s: velocity(s, piece))
         return h, h
 
-    _, rest = lax.scan(body, h0, pieces)
+    _, rest = scan(body, h0, pieces)
     return jnp.concatenate([h0[None], rest])
 
 

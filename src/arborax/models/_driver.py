@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import ArrayLike, PRNGKeyArray
 
-from ..paths import brownian, brownian_brackets, SampledPath
+from ..paths import add_time, brownian, brownian_brackets, SampledPath
 
 
 def brownian_driver(
@@ -31,19 +30,19 @@ def brownian_driver(
 
     **Returns:**
 
-    A [`arborax.SampledPath`][] with `1 + dim` channels, time first. Times and brackets
-    are shared by the batch.
+    A [`arborax.SampledPath`][] with `1 + dim` channels, time first and marked as of
+    finite variation. Times and brackets are shared by the batch.
     """
-    ts = jnp.asarray(ts)
-    dtype = ts.dtype if dtype is None else dtype
-    clock = jnp.broadcast_to(ts.astype(dtype)[:, None], (*shape, ts.shape[0], 1))
-    parts = [clock]
+    noise = brownian(key, ts, max(dim, 1), shape, dtype)
+    given = brownian_brackets(ts, max(dim, 1), dtype) if brackets else None
+    driver = add_time(SampledPath(ts, noise, brackets=given, check=False))
     if dim:
-        parts.append(brownian(key, ts, dim, shape, dtype))
-    given = None
-    if brackets:
-        given = jnp.zeros((ts.shape[0] - 1, 1 + dim, 1 + dim), dtype)
-        if dim:
-            given = given.at[:, 1:, 1:].set(brownian_brackets(ts, dim, dtype))
-    xs = jnp.concatenate(parts, axis=-1)
-    return SampledPath(ts, xs, brackets=given, check=False)
+        return driver
+    given = None if driver.brackets is None else driver.brackets[..., :1, :1]
+    return SampledPath(
+        driver.ts,
+        driver.xs[..., :1],
+        brackets=given,
+        finite_variation=(0,),
+        check=False,
+    )

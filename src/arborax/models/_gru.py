@@ -5,15 +5,14 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
-from ._base import AbstractCausalModel, check_path
-from ._heads import as_output, output_point, raw_size
+from ._base import AbstractCausalModel, as_output, check_path
 from ._mlp import MLP
 
 
@@ -63,7 +62,7 @@ class GRU(AbstractCausalModel):
             key=first,
         )
         self.cell = eqx.nn.GRUCell(channels, hidden, dtype=dtype, key=second)
-        size = raw_size(self.output)
+        size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
 
     @property
@@ -77,7 +76,7 @@ class GRU(AbstractCausalModel):
         return None
 
     def _output(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
-        return output_point(self.output, self.readout(h))
+        return self.output.project_vector(self.readout(h))
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
         path = check_path(path, self.channels)
@@ -87,7 +86,7 @@ class GRU(AbstractCausalModel):
             h = self.cell(x, h)
             return h, h
 
-        _, rest = lax.scan(body, first, path.xs[1:])
+        _, rest = scan(body, first, path.xs[1:])
         return jax.vmap(self._output)(jnp.concatenate([first[None], rest]))
 
     def start(

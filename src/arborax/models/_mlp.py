@@ -62,11 +62,14 @@ class MLP(eqx.Module):
             x = activate(self.activation, affine(layer.weight, layer.bias, x))
         return x
 
-    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
+    def preactivation(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
+        """The output layer before its activation."""
         layer = self.layers[-1]
         assert layer.bias is not None
-        x = affine(layer.weight, layer.bias, self.trunk(x))
-        return activate(self.final_activation, x)
+        return affine(layer.weight, layer.bias, self.trunk(x))
+
+    def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
+        return activate(self.final_activation, self.preactivation(x))
 
 
 class VectorField(eqx.Module):

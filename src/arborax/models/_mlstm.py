@@ -15,6 +15,8 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._varying import scan
+
 
 _EPS = 1e-6
 _LOWEST = -1e30  # stands for minus infinity without making NaN in derivatives
@@ -111,7 +113,7 @@ def chunkwise(q, k, v, i, f, chunk: int = 64) -> Float[Array, "times size"]:
         return chunk_step(memory, *piece)
 
     start = empty_memory(q.shape[-1], q.dtype)
-    _, out = lax.scan(body, start, tuple(cut(x) for x in (q, k, v, i, f)))
+    _, out = scan(body, start, tuple(cut(x) for x in (q, k, v, i, f)))
     return out.reshape(count * chunk, -1)[:times]
 
 
@@ -121,4 +123,4 @@ def recurrent(q, k, v, i, f) -> Float[Array, "times size"]:
     def body(memory, row):
         return recurrent_step(memory, *row)
 
-    return lax.scan(body, empty_memory(q.shape[-1], q.dtype), (q, k, v, i, f))[1]
+    return scan(body, empty_memory(q.shape[-1], q.dtype), (q, k, v, i, f))[1]

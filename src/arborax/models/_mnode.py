@@ -6,10 +6,10 @@ from typing import Any
 import diffrax
 import equinox as eqx
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, EuclideanRK
@@ -101,7 +101,7 @@ class MNODE(AbstractModel):
             return self.solver.step(f, Euclidean(dim), s, u, h), None
 
         grid = jnp.arange(self.substeps, dtype=y.dtype) * h
-        u, _ = lax.scan(body, jnp.zeros((dim,), y.dtype), grid)
+        u, _ = scan(body, jnp.zeros((dim,), y.dtype), grid)
         return self.geometry.exp(y, u)
 
     def __call__(self, path: SampledPath) -> PyTree[Float[Array, "..."]]:
@@ -115,5 +115,5 @@ class MNODE(AbstractModel):
             y = self._interval(y, *row)
             return y, y
 
-        _, ys = lax.scan(body, y0, (clock[:-1], jnp.diff(clock)))
+        _, ys = scan(body, y0, (clock[:-1], jnp.diff(clock)))
         return jnp.concatenate([y0[None], ys])

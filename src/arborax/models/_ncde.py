@@ -13,9 +13,8 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, EuclideanRK
-from ._base import AbstractCausalModel, check_path
+from ._base import AbstractCausalModel, as_output, check_path
 from ._cde import adaptive_solve, fixed_solve, fixed_step
-from ._heads import as_output, output_point, raw_size
 from ._mlp import MLP, VectorField
 
 
@@ -70,14 +69,14 @@ class Core(eqx.Module):
             key=second,
         )
         self.vector_field = VectorField(mlp, channels, hidden)
-        size = raw_size(self.output)
+        size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
         self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
         self.adaptive = adaptive
         self.max_steps = max_steps
 
     def point(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
-        return output_point(self.output, self.readout(h))
+        return self.output.project_vector(self.readout(h))
 
 
 def linear_velocity(s, piece: Float[Array, " channels"]) -> Float[Array, " channels"]:
@@ -179,6 +178,27 @@ class NCDE(AbstractCausalModel):
         path = check_path(path, self.channels)
         steps = jnp.diff(path.xs, axis=0)
         return solve_pieces(self.core, path.xs[0], steps, linear_velocity)
+
+    def along(
+        self,
+        x0: Float[Array, " channels"],
+        pieces: PyTree[Array],
+        velocity: Callable[..., Float[Array, " channels"]],
+    ) -> PyTree[Array]:
+        """Outputs along any control that is smooth between samples.
+
+        **Arguments:**
+
+        - `x0`: the control at the first sample, from which the initial state is made.
+        - `pieces`: arrays with one entry per sample interval on their first axis.
+        - `velocity`: `velocity(s, piece)`, the derivative of the control along one
+            interval, which `s` runs through from 0 to 1.
+
+        **Returns:**
+
+        Outputs at all samples, one more than there are intervals.
+        """
+        return solve_pieces(self.core, x0, pieces, velocity)
 
     def start(
         self, t: ArrayLike, x: Float[Array, " channels"]

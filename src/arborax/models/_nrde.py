@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from ..algebra import Shuffle
 from ..geometry import AbstractGeometry, Euclidean
 from ..solvers import AbstractSolver, Heun, run_steps
-from ._heads import as_output, output_point, raw_size
+from ._base import as_output
 from ._mlp import MLP, VectorField
 from ._window_model import AbstractWindowModel, check_window_options
 from ._windows import prefix_log_signatures
@@ -98,7 +98,7 @@ class NRDE(AbstractWindowModel):
             key=second,
         )
         self.vector_field = VectorField(mlp, self.alg.primitive_size, hidden)
-        size = raw_size(self.output)
+        size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
 
     @property
@@ -132,4 +132,4 @@ class NRDE(AbstractWindowModel):
         return run_steps(self.solver, f, self.geometry, y, self.substeps, lam.dtype)
 
     def finish(self, raw):
-        return output_point(self.output, raw)
+        return self.output.project_vector(raw)

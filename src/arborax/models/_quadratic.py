@@ -7,11 +7,11 @@ two rows once, not in both orders.
 
 import functools as ft
 
-import jax
 import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp
 from ..geometry._settle import settle
 from ..geometry._small_product import scale, small_product
 
@@ -55,7 +55,7 @@ def _close(a: Array, halves: Array) -> Float[Array, "channels width"]:
     return ft.reduce(jnp.add, [scale(one, other) for one, other in parts])
 
 
-@jax.custom_jvp
+@custom_jvp
 def quadratic(
     pairs: Float[Array, "p p channels"], a: Float[Array, "p width"]
 ) -> Float[Array, "channels width"]:

@@ -8,19 +8,17 @@ product, and its transposes are such products again.
 """
 
 import dataclasses
-import functools as ft
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 from jaxtyping import Array, Float, PyTree
 
-from ..geometry._bilinear import define_jvp
+from .._custom_jvp import Function
+from .._primitive import bilinear
 from ..geometry._small_product import scale
 
 
@@ -38,39 +36,33 @@ def _outer(a: Array, b: Array) -> Array:
     return lax.dot_general(_join(a), _join(b), (((0,), (0,)), ((), ())))
 
 
-_product_p = Primitive("arborax_rows_product")
-_outer_p = Primitive("arborax_rows_outer")
-
-
-@_product_p.def_abstract_eval
-def _product_shape(x, weight):
-    return x.update(shape=(*x.shape[:-1], weight.shape[0]))
-
-
-@_outer_p.def_abstract_eval
-def _outer_shape(a, b):
-    return a.update(shape=(a.shape[-1], b.shape[-1]))
+_product_p, _bind_product = bilinear(
+    "rows_product", _product, lambda x, weight: (*x.shape[:-1], weight.shape[0])
+)
+_outer_p, _bind_outer = bilinear(
+    "rows_outer", _outer, lambda a, b: (a.shape[-1], b.shape[-1])
+)
 
 
 def _product_transpose(cotangent, x, weight):
     if isinstance(cotangent, ad.Zero):
         return [None, None]
     if ad.is_undefined_primal(x):
-        return [_product_p.bind(cotangent, weight.T), None]
-    return [None, _outer_p.bind(cotangent, x)]
+        return [_bind_product(cotangent, weight.T), None]
+    return [None, _bind_outer(cotangent, x)]
 
 
 def _outer_transpose(cotangent, a, b):
     if isinstance(cotangent, ad.Zero):
         return [None, None]
     if ad.is_undefined_primal(a):
-        return [_product_p.bind(b, cotangent), None]
-    return [None, _product_p.bind(a, cotangent.T)]
+        return [_bind_product(b, cotangent), None]
+    return [None, _bind_product(a, cotangent.T)]
 
 
 def _product_batch(args, dims):
     if dims[1] is None:  # one weight matrix for all: only more rows
-        return _product_p.bind(jnp.moveaxis(args[0], dims[0], 0), args[1]), 0
+        return _bind_product(jnp.moveaxis(args[0], dims[0], 0), args[1]), 0
     return jax.vmap(_product, in_axes=dims)(*args), 0
 
 
@@ -78,17 +70,10 @@ def _outer_batch(args, dims):
     return jax.vmap(_outer, in_axes=dims)(*args), 0
 
 
-def _register(primitive, evaluate, transpose, batch):
-    primitive.def_impl(jax.jit(evaluate))
-    define_jvp(primitive)
-    ad.primitive_transposes[primitive] = transpose
-    batching.primitive_batchers[primitive] = batch
-    lowering = mlir.lower_fun(evaluate, multiple_results=False)
-    mlir.register_lowering(primitive, lowering)
-
-
-_register(_product_p, _product, _product_transpose, _product_batch)
-_register(_outer_p, _outer, _outer_transpose, _outer_batch)
+ad.primitive_transposes[_product_p] = _product_transpose
+ad.primitive_transposes[_outer_p] = _outer_transpose
+batching.primitive_batchers[_product_p] = _product_batch
+batching.primitive_batchers[_outer_p] = _outer_batch
 
 
 def rows_product(
@@ -97,7 +82,7 @@ def rows_product(
     """`x @ weight.T`. All axes of `x` but the last, and those that `vmap` gives to it,
     become rows of one product, and of one product in the gradient of `weight`."""
     dtype = jnp.result_type(weight, x)
-    return _product_p.bind(jnp.asarray(x, dtype), jnp.asarray(weight, dtype))
+    return _bind_product(jnp.asarray(x, dtype), jnp.asarray(weight, dtype))
 
 
 def affine(
@@ -112,17 +97,22 @@ def affine(
     return rows_product(x, weight) + bias
 
 
-@ft.partial(jax.custom_jvp, nondiff_argnums=(0,))
 def activate(f: Callable, x: Float[Array, "..."]) -> Float[Array, "..."]:
     """`f`, a function of one number, of each number in `x`. Its derivatives are factors
     for each number, computed once for all directions."""
-    return jax.vmap(f)(x.reshape(-1)).reshape(x.shape)
+    return _Elementwise(f)(x)[0]
 
 
-@activate.defjvp
-def _activate_jvp(f, primals, tangents) -> tuple[Any, Any]:
-    (x,), (dx,) = primals, tangents
-    return activate(f, x), scale(activate(Derivative(f), x), dx)
+@dataclasses.dataclass(frozen=True)
+class _Elementwise(Function):
+    f: Callable
+
+    def value(self, x):
+        return [jax.vmap(self.f)(x.reshape(-1)).reshape(x.shape)]
+
+    def jvp(self, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return self(x), [scale(activate(Derivative(self.f), x), dx)]
 
 
 @dataclasses.dataclass(frozen=True)

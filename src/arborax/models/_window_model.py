@@ -10,7 +10,6 @@ from jaxtyping import Array, ArrayLike, Float, Int, PyTree
 
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..geometry import AbstractGeometry
-from ..lifts import is_flat
 from ..paths import add_basepoint, SampledPath
 from ..signatures import log_signature, RoughPath
 from ._base import AbstractCausalModel, check_path
@@ -35,6 +34,7 @@ class StreamState(eqx.Module):
     steps: Float[Array, "window channels"]
     brackets: Float[Array, "window channels channels"] | None
     count: Int[Array, ""]
+    finite_variation: tuple[int, ...] = eqx.field(static=True)
 
 
 class AbstractWindowModel(AbstractCausalModel):
@@ -87,18 +87,10 @@ class AbstractWindowModel(AbstractCausalModel):
         path = self._check_calculus(path)
         if self.basepoint:
             path = add_basepoint(path)
-        realised = self.calculus == "ito" and path.brackets is None
-        if path.brackets is None and realised and self.basepoint:
-            # The jump from the basepoint is an initial condition and has no bracket.
-            step = jnp.diff(path.xs, axis=0).at[0].set(0)
-            path = SampledPath(
-                path.ts,
-                path.xs,
-                brackets=step[:, :, None] * step[:, None, :],
-                check=False,
-            )
-            realised = False
-        return cut(path, self.alg, self.window, realised)
+        brackets = path.brackets
+        if self.calculus == "ito" and brackets is None:
+            brackets = path.realised_brackets()
+        return cut(path, self.alg, self.window, brackets)
 
     def _check_calculus(self, path: SampledPath) -> SampledPath:
         if self.calculus == "stratonovich" and path.brackets is not None:
@@ -198,9 +190,20 @@ class AbstractWindowModel(AbstractCausalModel):
         return jax.vmap(lambda u: self.geometry.exp(y, u))(sums @ fields)
 
     def start(
-        self, t: ArrayLike, x: Float[Array, " channels"]
+        self,
+        t: ArrayLike,
+        x: Float[Array, " channels"],
+        *,
+        finite_variation: tuple[int, ...] = (),
     ) -> tuple[StreamState, PyTree[Array]]:
-        """The state after the first sample, and the output there."""
+        """The state after the first sample, and the output there.
+
+        **Arguments:**
+
+        - `finite_variation`: channels without a bracket, such as time, if brackets are
+            realised; as in [`arborax.SampledPath`][]. A missing value is carried
+            forward by whoever feeds the stream.
+        """
         self._check_causal()
         d, size = self.channels, self.window
         brackets = None
@@ -209,7 +212,8 @@ class AbstractWindowModel(AbstractCausalModel):
         base = jnp.zeros_like(x) if self.basepoint else x
         y = self.initial_state(base)
         count = jnp.zeros((), jnp.int32)
-        state = StreamState(y, base, jnp.zeros((size, d), x.dtype), brackets, count)
+        steps, marks = jnp.zeros((size, d), x.dtype), tuple(finite_variation)
+        state = StreamState(y, base, steps, brackets, count, marks)
         if self.basepoint:
             return self._push(state, x, jnp.zeros((d, d), x.dtype))
         return state, self.finish(self._read(y))
@@ -228,8 +232,13 @@ class AbstractWindowModel(AbstractCausalModel):
                     "an Itô model needs the `bracket` of the step, or is built with "
                     "`brackets='realised'`."
                 )
-            step = x - state.x
-            bracket = step[:, None] * step[None, :]
+            pair = SampledPath(
+                jnp.arange(2, dtype=x.dtype),
+                jnp.stack([state.x, x]),
+                finite_variation=state.finite_variation,
+                check=False,
+            )
+            bracket = pair.realised_brackets()[0]
         if self.calculus == "stratonovich" and bracket is not None:
             raise ValueError("a Stratonovich model takes no `bracket`.")
         return self._push(state, x, bracket)
@@ -263,7 +272,8 @@ class AbstractWindowModel(AbstractCausalModel):
             lambda leaf: jnp.where(full, jnp.zeros_like(leaf), leaf), (steps, brackets)
         )
         count = jnp.where(full, 0, place + 1)
-        return StreamState(y, x, steps, brackets, count), self.finish(raw)
+        marks = state.finite_variation
+        return StreamState(y, x, steps, brackets, count, marks), self.finish(raw)
 
 
 def _at(tree: PyTree[Array], k: int) -> PyTree[Array]:
@@ -292,7 +302,7 @@ def second_order_expansion(
         both = geometry.christoffel(y, a, b) + geometry.christoffel(y, b, a)
         return (geometry.bracket(y, a, b) + both) / 2
 
-    if not is_flat(geometry):
+    if not geometry.flat:
         w = w + jax.vmap(jax.vmap(extra, (None, 0)), (0, None))(v, v)
     d = v.shape[0]
     first, second = second_order_sums(steps, brackets)
@@ -325,7 +335,7 @@ def check_window_options(
             "interpolation='taylor' is of second order and fits depth 2; for depth "
             f"{alg.depth} use 'log-ode'."
         )
-    if interpolation == "linear" and not is_flat(geometry):
+    if interpolation == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use 'taylor', 'log-ode' or "
             "'geodesic'."

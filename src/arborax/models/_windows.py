@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._varying import scan
 from ..algebra import AbstractHopfAlgebra
 from ..paths import SampledPath
 from ..signatures import log_signature, windowed_log_signature
@@ -38,13 +39,13 @@ class Windows(eqx.Module):
 
 
 def cut(
-    path: SampledPath, alg: AbstractHopfAlgebra, window: int, realised: bool
+    path: SampledPath,
+    alg: AbstractHopfAlgebra,
+    window: int,
+    brackets: Float[Array, "steps channels channels"] | None,
 ) -> Windows:
     """Cut a filled path into windows of `window` steps, the last one padded."""
     steps = jnp.diff(path.xs, axis=0)
-    brackets = path.brackets
-    if realised:
-        brackets = steps[:, :, None] * steps[:, None, :]
     count = steps.shape[0]
     windows = -(-count // window)
 
@@ -111,5 +112,5 @@ def scan_windows(step, y0, lams: Float[Array, "windows primitives"]):
         y = step(y, lam)
         return y, y
 
-    _, ys = jax.lax.scan(body, y0, lams)
+    _, ys = scan(body, y0, lams)
     return jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), y0, ys)

@@ -9,8 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
-from ._base import AbstractCausalModel, check_path
-from ._heads import as_output, output_point, raw_size
+from ._base import AbstractCausalModel, as_output, check_path
 from ._xlstm_block import XLSTMBlock
 
 
@@ -38,11 +37,13 @@ class _Stack(eqx.Module):
             XLSTMBlock(size, heads, layers, dtype=dtype, key=k) for k in keys
         )
         self.norm = eqx.nn.LayerNorm(size, dtype=dtype)
-        self.readout = eqx.nn.Linear(size, raw_size(self.output), dtype=dtype, key=last)
+        self.readout = eqx.nn.Linear(
+            size, self.output.vector_size, dtype=dtype, key=last
+        )
         self.form, self.chunk = form, chunk
 
     def point(self, x: Float[Array, " size"]) -> PyTree[Array]:
-        return output_point(self.output, self.readout(self.norm(x)))
+        return self.output.project_vector(self.readout(self.norm(x)))
 
     def __call__(self, xs: Float[Array, "times channels"]) -> PyTree[Array]:
         xs = jax.vmap(self.embed)(xs)

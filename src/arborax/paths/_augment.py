@@ -1,21 +1,38 @@
 """Augmentations: time, basepoint, lead-lag, rectilinear. Each carries the brackets."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
-from ._checks import as_floating, is_suffix
-from ._sampled import SampledPath
+from .._inputs import as_floating, is_suffix
+from ._sampled import derived, SampledPath
 
 
-def _time_first(ts: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
-    clock = jnp.broadcast_to(ts, xs.shape[:-1]).astype(xs.dtype)
-    return jnp.concatenate([clock[..., None], xs], axis=-1)
+def clock(ts: Float[Array, "..."], dtype: Any) -> Float[Array, "..."]:
+    """Times as a channel; from zero if their digits do not fit into `dtype`."""
+    narrow = jnp.finfo(dtype).eps > jnp.finfo(ts.dtype).eps
+    return (ts - ts[..., :1] if narrow else ts).astype(dtype)
+
+
+def _time_first(times: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
+    times = jnp.broadcast_to(times, xs.shape[:-1])
+    return jnp.concatenate([times[..., None], xs], axis=-1)
 
 
 def _time_brackets(brackets: Array) -> Array:
     """Brackets with a first channel of finite variation, hence zero row and column."""
     return jnp.pad(brackets, [(0, 0)] * (brackets.ndim - 2) + [(1, 0), (1, 0)])
+
+
+def _still_first(ticks: Array) -> Array:
+    """Observed increments with a first channel that never moves."""
+    return jnp.pad(ticks, [(0, 0)] * (ticks.ndim - 1) + [(1, 0)])
+
+
+def _time_marks(path: SampledPath) -> tuple[int, ...]:
+    return (0, *(channel + 1 for channel in path.finite_variation))
 
 
 def _interleave(even: Array, odd: Array, axis: int) -> Array:
@@ -40,8 +57,10 @@ def add_time(path: SampledPath) -> SampledPath:
     """Add time as the first channel.
 
     The path is filled first, so on padding time stands still as everything else does.
-    Time has finite variation: its brackets, with itself and with all channels, are
-    zero.
+    Times of a wider dtype than the values (epoch seconds in float64, values in float32)
+    are counted from the first one, since their digits would be lost in the channel.
+    Time has finite variation and is marked so: its brackets, with itself and with all
+    channels, are zero, realised ones included.
 
     **Arguments:**
 
@@ -56,8 +75,9 @@ def add_time(path: SampledPath) -> SampledPath:
     brackets = path.brackets
     if brackets is not None:
         brackets = _time_brackets(brackets)
-    xs = _time_first(path.ts, path.xs)
-    return SampledPath(path.ts, xs, brackets=brackets, check=False)
+    ticks = None if path.ticks is None else _still_first(path.ticks)
+    xs = _time_first(clock(path.ts, path.xs.dtype), path.xs)
+    return derived(path, path.ts, xs, brackets, ticks, _time_marks(path))
 
 
 def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledPath:
@@ -65,8 +85,8 @@ def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledP
 
     The new point stands one first time step before the path (one unit of time if there
     is none). The jump to the first sample is an initial condition and no part of the
-    process: its bracket is zero. After [`arborax.add_time`][] the basepoint is zero in
-    the time channel too.
+    process: its bracket is zero, the realised one included. After
+    [`arborax.add_time`][] the basepoint is zero in the time channel too.
 
     **Arguments:**
 
@@ -98,9 +118,11 @@ def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledP
     if brackets is not None:
         before = [(0, 0)] * (brackets.ndim - 3) + [(1, 0), (0, 0), (0, 0)]
         brackets = jnp.pad(brackets, before)
+    still = [(0, 0)] * (xs.ndim - 2) + [(1, 0), (0, 0)]
+    ticks = jnp.pad(path.observed_increments(), still)
     ts = jnp.concatenate([ts[..., :1] - step, ts], axis=-1)
     xs = jnp.concatenate([base[..., None, :], xs], axis=-2)
-    return SampledPath(ts, xs, brackets=brackets, check=False)
+    return derived(path, ts, xs, brackets, ticks)
 
 
 def lead_lag(path: SampledPath) -> SampledPath:
@@ -132,11 +154,20 @@ def lead_lag(path: SampledPath) -> SampledPath:
         lead = jnp.pad(brackets, [*rest, (0, d), (0, d)])
         lag = jnp.pad(brackets, [*rest, (d, 0), (d, 0)])
         brackets = _interleave(lead, lag, -3)
-    return SampledPath(
+    ticks = path.ticks
+    if ticks is not None:
+        still = jnp.zeros_like(ticks)
+        lead = jnp.concatenate([ticks, still], axis=-1)
+        lag = jnp.concatenate([still, ticks], axis=-1)
+        ticks = _interleave(lead, lag, -2)
+    marks = path.finite_variation
+    return derived(
+        path,
         _with_midpoints(path.ts),
         _interleave(both, moved, -2),
-        brackets=brackets,
-        check=False,
+        brackets,
+        ticks,
+        (*marks, *(channel + path.dim for channel in marks)),
     )
 
 
@@ -162,13 +193,20 @@ def rectilinear(path: SampledPath) -> SampledPath:
     """
     path = path.filled("forward")
     ts, xs, brackets = path.ts, path.xs, path.brackets
-    corners = _time_first(ts[..., 1:], xs[..., :-1, :])
+    times = clock(ts, xs.dtype)
+    corners = _time_first(times[..., 1:], xs[..., :-1, :])
     if brackets is not None:
         brackets = _time_brackets(brackets)
         brackets = _interleave(jnp.zeros_like(brackets), brackets, -3)
-    return SampledPath(
+    ticks = path.ticks
+    if ticks is not None:
+        ticks = _still_first(ticks)
+        ticks = _interleave(jnp.zeros_like(ticks), ticks, -2)
+    return derived(
+        path,
         _with_midpoints(ts),
-        _interleave(_time_first(ts, xs), corners, -2),
-        brackets=brackets,
-        check=False,
+        _interleave(_time_first(times, xs), corners, -2),
+        brackets,
+        ticks,
+        _time_marks(path),
     )

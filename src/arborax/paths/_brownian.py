@@ -2,31 +2,40 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from ._checks import as_count, as_floating, as_real_dtype
+from .._inputs import as_count, as_floating, as_key, as_shape
+from .._values import is_concrete, refuse
+from ._checks import as_real_dtype
+from ._sampled import explain_times
 
 
-def _steps(ts: Float[Array, "..."], dtype: Any) -> Float[Array, " steps"]:
+def _steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
     """Time steps, taken before the cast, which may round close times together."""
+    ts = as_floating("ts", given)
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"`ts` must have shape (times,), not empty, got {ts.shape}.")
-    ts = eqx.error_if(
-        ts,
-        ~(jnp.all(jnp.isfinite(ts)) & jnp.all(jnp.diff(ts) > 0)),
-        "`ts` must be finite and strictly increasing.",
-    )
-    return jnp.diff(ts).astype(dtype)
+    known = is_concrete(given)
+    checked: Any = np.asarray(given, ts.dtype) if known else ts
+    with np.errstate(invalid="ignore"):
+        steps = checked[1:] - checked[:-1]
+    bad = ~((np if known else jnp).isfinite(steps) & (steps > 0))
+    message = "`ts` must be finite and strictly increasing."
+    if known and np.any(bad):
+        message = explain_times(given, message)
+    bad = bad if ts.shape[0] > 1 else ~(np if known else jnp).isfinite(checked)
+    dtype = as_real_dtype(ts.dtype if dtype is None else dtype)
+    return refuse(jnp.diff(ts), bad, message).astype(dtype)
 
 
 def brownian(
     key: PRNGKeyArray,
     ts: ArrayLike,
     dim: int,
-    shape: tuple[int, ...] = (),
+    shape: tuple[int, ...] | int = (),
     dtype: Any = None,
 ) -> Float[Array, "*shape times dim"]:
     """Standard Brownian motion, exact in law on any increasing grid.
@@ -35,20 +44,19 @@ def brownian(
 
     **Arguments:**
 
-    - `key`: a JAX random key.
+    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `ts`: `(times,)`, strictly increasing.
     - `dim`: number of independent components.
-    - `shape`: batch shape.
+    - `shape`: batch shape, or a number of paths.
     - `dtype`: floating dtype of the result. `None`: that of `ts`.
 
     **Returns:**
 
     Array `(*shape, times, dim)`.
     """
-    dim = as_count("dim", dim)
-    ts = as_floating("ts", ts)
-    dtype = as_real_dtype(ts.dtype if dtype is None else dtype)
+    key, shape, dim = as_key(key), as_shape("shape", shape), as_count("dim", dim)
     scale = jnp.sqrt(_steps(ts, dtype))
+    dtype = scale.dtype
     normal = jr.normal(key, (*shape, scale.shape[0], dim), dtype)
     steps = scale.reshape((1,) * len(shape) + (-1, 1)) * normal
     start = jnp.zeros((*shape, 1, dim), dtype)
@@ -71,7 +79,5 @@ def brownian_brackets(
     Array `(times - 1, dim, dim)`, shared by a batch of paths.
     """
     dim = as_count("dim", dim)
-    ts = as_floating("ts", ts)
-    dtype = as_real_dtype(ts.dtype if dtype is None else dtype)
     steps = _steps(ts, dtype)
-    return steps[:, None, None] * jnp.eye(dim, dtype=dtype)[None]
+    return steps[:, None, None] * jnp.eye(dim, dtype=steps.dtype)[None]

@@ -8,10 +8,14 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from ._checks import as_count, as_floating, as_hurst, as_real_dtype
+from .._inputs import as_count, as_floating, as_key, as_shape
+from .._values import is_concrete
+from ._checks import as_hurst, as_real_dtype
 
 
 def _as_horizon(horizon: Any) -> float:
+    if not is_concrete(horizon) or np.ndim(horizon) != 0:
+        raise TypeError(f"`horizon` must be a Python number, got {horizon!r:.60}.")
     horizon = float(horizon)
     if not (np.isfinite(horizon) and horizon > 0):
         raise ValueError(f"`horizon` must be positive and finite, got {horizon}.")
@@ -35,7 +39,7 @@ def fractional_brownian(
     *,
     dim: int = 1,
     horizon: float = 1.0,
-    shape: tuple[int, ...] = (),
+    shape: tuple[int, ...] | int = (),
     dtype: Any = None,
 ) -> Float[Array, "*shape times dim"]:
     r"""Fractional Brownian motion on `linspace(0, horizon, num_steps + 1)`.
@@ -50,18 +54,19 @@ def fractional_brownian(
 
     **Arguments:**
 
-    - `key`: a JAX random key.
+    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `num_steps`: number of steps, a Python integer.
     - `hurst`: the Hurst index `H`, a Python number in (0, 1).
     - `dim`: number of independent components.
     - `horizon`: last time.
-    - `shape`: batch shape.
+    - `shape`: batch shape, or a number of paths.
     - `dtype`: floating dtype. `None`: JAX's default.
 
     **Returns:**
 
     Array `(*shape, num_steps + 1, dim)`, zero at time zero.
     """
+    key, shape = as_key(key), as_shape("shape", shape)
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
     hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
     dtype = _fft_dtype(dtype)
@@ -102,7 +107,7 @@ def riemann_liouville(
     *,
     dim: int = 1,
     horizon: float = 1.0,
-    shape: tuple[int, ...] = (),
+    shape: tuple[int, ...] | int = (),
     dtype: Any = None,
     increments: ArrayLike | None = None,
 ) -> tuple[Float[Array, "*shape times dim"], Float[Array, "*shape times-1 dim"]]:
@@ -119,12 +124,12 @@ def riemann_liouville(
 
     **Arguments:**
 
-    - `key`: a JAX random key.
+    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `num_steps`: number of steps, a Python integer.
     - `hurst`: the index `H`, a Python number in (0, 1).
     - `dim`: number of independent components.
     - `horizon`: last time.
-    - `shape`: batch shape.
+    - `shape`: batch shape, or a number of paths.
     - `dtype`: floating dtype. `None`: that of `increments`, else JAX's default.
     - `increments`: Brownian increments `(*shape, num_steps, dim)` with variance
         `horizon / num_steps`, if the driver is given. `None`: sampled.
@@ -134,6 +139,7 @@ def riemann_liouville(
     A tuple of `Y`, `(*shape, num_steps + 1, dim)`, zero at time zero, and the
     increments of `W`, `(*shape, num_steps, dim)`.
     """
+    key, shape = as_key(key), as_shape("shape", shape)
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
     hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
     full = (*shape, n, dim)

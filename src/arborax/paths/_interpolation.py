@@ -7,15 +7,16 @@ from typing import Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from .._inputs import as_floating, as_values
+from .._values import is_concrete, refuse
 from ._augment import rectilinear
-from ._checks import as_floating
 from ._missing import (
     check_times,
-    check_values,
     divide,
-    fill_missing,
+    fill,
     neighbours,
     observed_mask,
     take,
@@ -27,7 +28,8 @@ class AbstractInterpolation(eqx.Module):
     """A continuous path through samples, evaluated at any times.
 
     Outside the sampled interval the first or last segment is continued (a path with
-    `lengths` is stopped, so it is continued by its last value). A channel is constant
+    `lengths` is stopped, so it is continued by its last value, with slope zero from its
+    last valid time on). A channel is constant
     before its first and after its last observation, and zero if it has none.
     """
 
@@ -45,11 +47,12 @@ def _prepare(
     ts: ArrayLike, xs: ArrayLike, mask: ArrayLike | None, check: bool
 ) -> tuple[Array, Array, Array]:
     """Checked times, values and full mask; a single point is held for one unit."""
-    xs = check_values(xs)
+    given = ts, xs
+    xs = as_values("xs", xs)
     ts = check_times(ts, xs)
     mask = observed_mask(xs, mask)
     if check:
-        xs = SampledPath(ts, xs, mask).xs
+        xs = SampledPath(*given, mask).xs
     if xs.shape[-2] == 1:
         ts = jnp.concatenate([ts, ts + 1], axis=-1)
         xs = jnp.concatenate([xs, xs], axis=-2)
@@ -64,7 +67,10 @@ def _at_times(
 
     `tables` hold arrays `(..., rows, channels)`, indexed by `fn` on the row axis.
     """
-    t = as_floating("t", t).astype(ts.dtype)
+    known = is_concrete(t)
+    query = as_floating("t", t).astype(ts.dtype)
+    finite = np.isfinite(np.asarray(t)) if known else jnp.isfinite(query)
+    t = refuse(query, ~finite, "`t` must be finite, got NaN or infinity.")
 
     def unbatched(ts, *tables):
         segment = jnp.searchsorted(ts, t, side="right") - 1
@@ -119,11 +125,11 @@ class LinearInterpolation(AbstractInterpolation):
         - `xs`: `(..., times, channels)`.
         - `mask`: boolean, True where observed, per time or per time and channel.
             `None`: NaN marks a missing value.
-        - `check`: whether values are checked by `equinox.error_if`.
+        - `check`: whether values are checked; see [`arborax.SampledPath`][].
         """
         ts, xs, seen = _prepare(ts, xs, mask, check)
         self.ts = ts
-        self.xs = fill_missing(ts, xs, seen)
+        self.xs = fill(ts, xs, seen, "linear")
 
     def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
         return _at_times(_linear_value, self.ts, (self.xs,), t)

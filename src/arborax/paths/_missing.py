@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from ._checks import as_floating, is_suffix
+from .._inputs import as_array, as_floating, is_suffix
 
 
 def observed_mask(
@@ -15,7 +15,7 @@ def observed_mask(
     """The mask of observed values in the shape of `xs`; `None` reads NaN as missing."""
     if mask is None:
         return ~jnp.isnan(xs)
-    mask = jnp.asarray(mask)
+    mask = as_array("mask", mask)
     if mask.dtype != jnp.bool_:
         raise TypeError(
             f"`mask` must be boolean (True where observed), got {mask.dtype}."
@@ -63,6 +63,12 @@ def check_times(ts: ArrayLike, xs: Array) -> Float[Array, "..."]:
     """`ts` as an array `(times,)` or with the last batch axes of `xs`."""
     ts = as_floating("ts", ts)
     if ts.ndim < 1 or not is_suffix(ts.shape, xs.shape[:-1]):
+        if ts.shape[-1:] == xs.shape[-1:]:
+            raise ValueError(
+                f"`xs` of shape {xs.shape} has its {ts.shape[-1]} times last; expected "
+                "(..., times, channels). Channels come last: use "
+                "jnp.swapaxes(xs, -1, -2)."
+            )
         raise ValueError(
             f"`ts` must have shape ({xs.shape[-2]},) or {xs.shape[:-1]} to match `xs` "
             f"of shape {xs.shape}, got {ts.shape}."
@@ -70,55 +76,15 @@ def check_times(ts: ArrayLike, xs: Array) -> Float[Array, "..."]:
     return ts
 
 
-def check_values(xs: ArrayLike) -> Float[Array, "..."]:
-    """`xs` as an array `(..., times, channels)` with at least one point and channel."""
-    xs = as_floating("xs", xs)
-    if xs.ndim < 2:
-        raise ValueError(
-            f"`xs` must have shape (..., times, channels), got {xs.shape}. A path with "
-            "one channel still needs its last axis: `xs[..., None]`."
-        )
-    if xs.shape[-2] == 0 or xs.shape[-1] == 0:
-        raise ValueError(
-            f"`xs` must hold at least one time and one channel, got shape {xs.shape}. "
-            "(A path of one point is legal: its signature is the unit.)"
-        )
-    return xs
-
-
-def fill_missing(
-    ts: ArrayLike,
-    xs: ArrayLike,
-    mask: ArrayLike | None = None,
-    method: Literal["linear", "forward"] = "linear",
+def fill(
+    ts: Float[Array, "..."],
+    xs: Float[Array, "*batch times channels"],
+    seen: Bool[Array, "*batch times channels"],
+    method: Literal["linear", "forward"],
 ) -> Float[Array, "*batch times channels"]:
-    """Replace missing values, each channel on its own.
-
-    Before its first observation a channel holds that observation, after the last one it
-    holds the last: increments there are exactly zero. A channel without any observation
-    is filled with zeros. Observed values are returned unchanged to the last bit, and
-    what stands at missing places (NaN included) affects neither values nor gradients.
-    Cost: `O(times x channels)`.
-
-    **Arguments:**
-
-    - `ts`: `(times,)` or `(..., times)`, increasing.
-    - `xs`: `(..., times, channels)`.
-    - `mask`: boolean, True where observed, `(..., times)` or `(..., times, channels)`.
-        `None`: NaN marks a missing value.
-    - `method`: `"linear"` interpolates in time between observations (a point missing in
-        all channels then leaves the path and its signature as if it had been removed);
-        `"forward"` carries the last observation forward, which uses no future value.
-
-    **Returns:**
-
-    Array of the shape and dtype of `xs` without missing values.
-    """
-    xs = check_values(xs)
-    ts = check_times(ts, xs)
+    """Values with the gaps filled; see `fill_missing`."""
     if method not in ("linear", "forward"):
         raise ValueError(f"`method` must be 'linear' or 'forward', got {method!r}.")
-    seen = observed_mask(xs, mask)
     xs = jnp.where(seen, xs, 0)
     before, after = neighbours(seen)
     x0, x1 = take(xs, before), take(xs, after)

@@ -1,14 +1,24 @@
 """The container of sampled paths."""
 
+import dataclasses
+import functools as ft
+from collections.abc import Iterable
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from ._checks import as_count, as_floating, is_concrete, is_suffix
-from ._missing import check_times, check_values, fill_missing, observed_mask
+from .._inputs import as_array, as_count, as_floating, as_values, is_suffix
+from .._values import is_concrete, refuse
+from ._missing import (
+    check_times,
+    fill,
+    neighbours,
+    observed_mask,
+)
 
 
 class SampledPath(eqx.Module):
@@ -23,6 +33,12 @@ class SampledPath(eqx.Module):
     its last valid point. Missing points and padding are exact: [`filled`][] makes a
     path whose padding repeats the last point, with increments, time steps and brackets
     that are zero to the last bit.
+
+    A value that interpolation filled in is not an observation. Realised brackets
+    ([`arborax.SampledPath.realised_brackets`][]) are therefore made of the observed
+    increments alone, and a filled, augmented or cut path remembers them (`ticks`).
+    Channels of finite variation, such as time, have no bracket at all: mark them by
+    `finite_variation`; [`arborax.add_time`][] marks its own.
     """
 
     ts: Float[Array, "*#batch times"]
@@ -30,6 +46,9 @@ class SampledPath(eqx.Module):
     mask: Bool[Array, "..."] | None
     lengths: Int[Array, "*#batch"] | None
     brackets: Float[Array, "*#batch times-1 channels channels"] | None
+    ticks: Float[Array, "*batch times-1 channels"] | None
+    finite_variation: tuple[int, ...] = eqx.field(static=True)
+    interpolated: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -39,6 +58,9 @@ class SampledPath(eqx.Module):
         lengths: ArrayLike | None = None,
         brackets: ArrayLike | None = None,
         *,
+        finite_variation: Iterable[int] = (),
+        ticks: ArrayLike | None = None,
+        interpolated: bool = False,
         check: bool = True,
     ):
         """**Arguments:**
@@ -54,18 +76,26 @@ class SampledPath(eqx.Module):
         - `brackets`: increments of the quadratic covariation over each step,
             `(..., times - 1, channels, channels)`, symmetric. They belong to the
             process and not to its samples, so the mask does not touch them.
+        - `finite_variation`: numbers of the channels of finite variation (time, dates,
+            counters of costs). Their brackets are zero.
+        - `ticks`: observed increments `(..., times - 1, channels)`, each at the step at
+            which its later observation arrives. `None`: those of the observed values of
+            `xs`. Filling, augmentations and cuts set it; users rarely do.
+        - `interpolated`: whether missing values were filled by interpolation; set by
+            `filled`. Left-point sums of such a path are refused.
         - `check`: whether values are checked (finite where observed, times increasing,
-            brackets symmetric, lengths in range) by `equinox.error_if`. Shapes and
-            dtypes are always checked.
+            brackets symmetric, lengths in range): an error if they are known now, NaN
+            inside compiled code. Shapes and dtypes are always checked.
         """
-        xs = check_values(xs)
+        given = dict(ts=ts, xs=xs, mask=mask, lengths=lengths, brackets=brackets)
+        xs = as_values("xs", xs)
         ts = check_times(ts, xs)
         batch, times, dim = xs.shape[:-2], xs.shape[-2], xs.shape[-1]
         if mask is not None:
-            mask = jnp.asarray(mask)
+            mask = as_array("mask", mask)
             observed_mask(xs, mask)
         if lengths is not None:
-            lengths = jnp.asarray(lengths)
+            lengths = as_array("lengths", lengths)
             if not jnp.issubdtype(lengths.dtype, jnp.integer):
                 raise TypeError(f"`lengths` must be integers, got {lengths.dtype}.")
             if not is_suffix(lengths.shape, batch):
@@ -87,13 +117,24 @@ class SampledPath(eqx.Module):
                     f"`brackets` must have the dtype {xs.dtype} of `xs`, got "
                     f"{brackets.dtype}. Cast one of them."
                 )
-        if check:
-            xs = _check_sampled(ts, xs, mask, lengths, brackets)
+        if ticks is not None:
+            ticks = as_floating("ticks", ticks)
+            expected = (*batch, times - 1, dim)
+            if ticks.shape != expected:
+                raise ValueError(
+                    f"`ticks` must have shape {expected}, one increment for each step "
+                    f"of `xs` of shape {xs.shape}, got {ticks.shape}."
+                )
+        self.finite_variation = _as_channels(finite_variation, dim)
+        self.ticks = ticks
+        self.interpolated = interpolated
         self.ts = ts
         self.xs = xs
         self.mask = mask
         self.lengths = lengths
         self.brackets = brackets
+        if check:
+            self.xs = _check_sampled(given, self)
 
     @property
     def num_times(self) -> int:
@@ -119,11 +160,18 @@ class SampledPath(eqx.Module):
         """Increments `(..., times - 1, channels)` once filled; zero on padding."""
         return jnp.diff(self.filled().xs, axis=-2)
 
+    def observed_increments(self) -> Float[Array, "..."]:
+        """Increments `(..., times - 1, channels)` between successive observations of a
+        channel, each at the step at which the later one arrives; zero elsewhere."""
+        path = self.filled()
+        return jnp.diff(path.xs, axis=-2) if path.ticks is None else path.ticks
+
     def filled(self, method: Literal["linear", "forward"] = "linear") -> "SampledPath":
         """The same path without mask and lengths.
 
         Missing values are filled by [`arborax.fill_missing`][]; padding repeats the
-        last valid point and its time, with zero brackets.
+        last valid point and its time, with zero brackets. Observed increments are kept
+        in `ticks` if interpolation hides them.
 
         **Arguments:**
 
@@ -145,9 +193,78 @@ class SampledPath(eqx.Module):
                 shape = jnp.broadcast_shapes(brackets.shape, inside.shape)
                 inside = jnp.broadcast_to(inside, shape)
                 brackets = jnp.where(inside, jnp.broadcast_to(brackets, shape), 0)
-        if mask is not None:
-            xs = fill_missing(ts, xs, mask, method)
-        return SampledPath(ts, xs, brackets=brackets, check=False)
+        if mask is None:
+            return derived(self, ts, xs, brackets, self.ticks)
+        observed = xs
+        xs = fill(ts, observed, mask, method)
+        if method == "forward":
+            return derived(self, ts, xs, brackets)
+        ticks = jnp.diff(fill(ts, observed, mask, "forward"), axis=-2)
+        filled = derived(self, ts, xs, brackets, ticks)
+        return dataclasses.replace(filled, interpolated=True, check=False)
+
+    def realised_brackets(
+        self, estimator: Literal["previous-tick", "hayashi-yoshida"] = "previous-tick"
+    ) -> Float[Array, "..."]:
+        r"""Increments `(..., times - 1, channels, channels)` of the realised bracket.
+
+        The increment of a channel between two successive observations belongs to the
+        step at which the later one arrives, and the bracket of a step is the outer
+        product of the increments that arrive there. Missing values thus take nothing
+        from the quadratic variation. Padding and channels of finite variation have
+        bracket zero.
+
+        **Arguments:**
+
+        - `estimator`: `"previous-tick"`, as above. Never negative, but blind to the
+            covariation of channels that are never observed at the same time.
+            `"hayashi-yoshida"`: all products of increments over overlapping intervals,
+            each at the step at which the later one arrives (Hayashi & Yoshida, "On
+            covariance estimation of non-synchronously observed diffusion processes",
+            2005). Unbiased for channels observed at different times, equal to the
+            other if all are observed together, and not always non-negative. It needs
+            the mask, so it is taken before the path is filled, augmented or cut.
+        """
+        if estimator == "previous-tick":
+            step = self.observed_increments()
+            brackets = step[..., :, None] * step[..., None, :]
+        elif estimator == "hayashi-yoshida":
+            brackets = self._hayashi_yoshida()
+        else:
+            raise ValueError(
+                "`estimator` must be 'previous-tick' or 'hayashi-yoshida', got "
+                f"{estimator!r}."
+            )
+        if not self.finite_variation:
+            return brackets
+        rough = np.ones(self.dim, bool)
+        rough[list(self.finite_variation)] = False
+        rough = np.broadcast_to(np.outer(rough, rough), brackets.shape)
+        return jnp.where(rough, brackets, 0)
+
+    def _hayashi_yoshida(self) -> Float[Array, "..."]:
+        if self.interpolated:
+            raise ValueError(
+                "the path was filled by interpolation and no longer knows when each "
+                "channel was observed; take `realised_brackets('hayashi-yoshida')` "
+                "before filling, augmenting or cutting it."
+            )
+        path = self.filled("forward")
+        values, step = path.xs, path.observed_increments()
+        both = step[..., :, None] * step[..., None, :]
+        if self.mask is None:
+            return both
+        # Intervals of channel j that end within the interval (p, k] of channel i add up
+        # to the previous-tick increment of j over it.
+        before, _ = neighbours(observed_mask(self.xs, self.mask))
+        opening = before[..., :-1, :]
+        shape = (*opening.shape, self.dim)
+        rows = jnp.broadcast_to(values[..., 1:, None, :], shape)
+        index = jnp.broadcast_to(jnp.clip(opening, 0, None)[..., None], shape)
+        table = jnp.broadcast_to(values[..., None, :], (*values.shape, self.dim))
+        past = jnp.take_along_axis(table, index, axis=-3)
+        half = step[..., :, None] * (rows - past)
+        return half + jnp.swapaxes(half, -1, -2) - both
 
     def slice(self, start: int, stop: int) -> "SampledPath":
         """The filled path restricted to the points `start, ..., stop - 1`.
@@ -164,15 +281,13 @@ class SampledPath(eqx.Module):
                 f"start={start}, stop={stop}."
             )
         path = self.filled()
-        brackets = path.brackets
+        brackets, ticks = path.brackets, path.ticks
         if brackets is not None:
             brackets = brackets[..., start : stop - 1, :, :]
-        return SampledPath(
-            path.ts[..., start:stop],
-            path.xs[..., start:stop, :],
-            brackets=brackets,
-            check=False,
-        )
+        if ticks is not None:
+            ticks = ticks[..., start : stop - 1, :]
+        ts, xs = path.ts[..., start:stop], path.xs[..., start:stop, :]
+        return derived(path, ts, xs, brackets, ticks)
 
     def broadcast(self) -> "SampledPath":
         """The same path with the full batch shape on every field, ready for `vmap`."""
@@ -183,7 +298,43 @@ class SampledPath(eqx.Module):
         if brackets is not None:
             brackets = jnp.broadcast_to(brackets, (*batch, times - 1, dim, dim))
         ts = jnp.broadcast_to(self.ts, (*batch, times))
-        return SampledPath(ts, self.xs, self.mask, lengths, brackets, check=False)
+        return dataclasses.replace(
+            self, ts=ts, lengths=lengths, brackets=brackets, check=False
+        )
+
+
+def derived(
+    path: SampledPath,
+    ts: Array,
+    xs: Array,
+    brackets: Array | None = None,
+    ticks: Array | None = None,
+    finite_variation: Iterable[int] | None = None,
+) -> SampledPath:
+    """A path made from `path`, without mask and lengths, that keeps what it knows."""
+    marks = path.finite_variation if finite_variation is None else finite_variation
+    return SampledPath(
+        ts,
+        xs,
+        brackets=brackets,
+        finite_variation=marks,
+        ticks=ticks,
+        interpolated=path.interpolated,
+        check=False,
+    )
+
+
+def _as_channels(channels: Iterable[int], dim: int) -> tuple[int, ...]:
+    """Distinct channel numbers in increasing order."""
+    if isinstance(channels, int):
+        channels = (channels,)
+    numbers = sorted({as_count("finite_variation", c, 0) for c in channels})
+    if numbers and numbers[-1] >= dim:
+        raise ValueError(
+            f"`finite_variation` holds channel {numbers[-1]}, but the path has {dim} "
+            f"channels, numbered from 0 to {dim - 1}."
+        )
+    return tuple(numbers)
 
 
 def _valid(lengths: Int[Array, "*batch"], times: int) -> Bool[Array, "*batch times"]:
@@ -202,58 +353,118 @@ def _hold_last(values: Array, lengths: Array, valid: Array) -> Array:
     return jnp.where(valid, values, last)
 
 
-_MESSAGES = (
-    "`xs` holds NaN or infinity at an observed place. Pass `mask` (True where "
-    "observed), e.g. `mask=~jnp.isnan(xs)`, or clean the data.",
-    "`ts` must be finite and strictly increasing over the valid points. Sort the "
-    "samples by time and drop repeated times.",
-    "`lengths` must lie between 1 and the number of times.",
-    "`brackets` must be finite and symmetric matrices over the valid steps.",
-)
+def _check_sampled(given: dict[str, Any], path: SampledPath) -> Array:
+    """`path.xs` if what was given is sound: an error if it is known now, else NaN.
 
-
-def _check_sampled(
-    ts: Array,
-    xs: Array,
-    mask: Array | None,
-    lengths: Array | None,
-    brackets: Array | None,
-) -> Array:
-    """Check values: on the host if they are known now, else when they run."""
-    xp: Any = np if is_concrete(ts, xs, mask, lengths, brackets) else jnp
-    ts_, xs_ = xp.asarray(ts), xp.asarray(xs)
-    batch, times = xs.shape[:-2], xs.shape[-2]
-    valid = xp.ones((*batch, times), bool)
-
-    finite = xp.isfinite(xs_)
-    steps_ok = xp.isfinite(ts_[..., 1:]) & (ts_[..., 1:] > ts_[..., :-1])
-    steps_ok = xp.broadcast_to(steps_ok, (*batch, times - 1))
-    start_ok = xp.all(xp.isfinite(ts_[..., 0]))
-    if lengths is None:
-        bad_lengths = xp.zeros((), bool)
-    else:
-        lengths_ = xp.asarray(lengths)
-        bad_lengths = xp.any((lengths_ < 1) | (lengths_ > times))
-        place = xp.arange(times, dtype=lengths.dtype)
-        place = place.reshape((1,) * lengths.ndim + (times,))
-        valid = xp.broadcast_to(place < lengths_[..., None], (*batch, times))
-    finite = finite | ~valid[..., None]
-    steps_ok = steps_ok | ~valid[..., 1:]
-    if mask is not None:
-        mask_ = xp.asarray(mask if mask.ndim == xs.ndim else mask[..., None])
-        finite = finite | ~xp.broadcast_to(mask_, xs.shape)
-    tests = [~xp.all(finite), ~(xp.all(steps_ok) & start_ok), bad_lengths]
-    if brackets is not None:
-        brackets_ = xp.asarray(brackets)
-        tolerance = float(jnp.finfo(brackets.dtype).eps) ** 0.75
-        with np.errstate(invalid="ignore"):
-            gap = xp.abs(brackets_ - xp.swapaxes(brackets_, -1, -2))
-        biggest = xp.max(xp.abs(brackets_), axis=(-1, -2), keepdims=True)
-        good = xp.all(gap <= tolerance * biggest, axis=(-1, -2))
-        good = xp.broadcast_to(good, (*batch, times - 1)) | ~valid[..., 1:]
-        tests.append(~xp.all(good))
-    for bad, message in zip(tests, _MESSAGES):
-        if isinstance(bad, np.ndarray | np.bool_) and not bad:
+    Each fault is looked for as given, since inside `jit` even constants become traced
+    arrays, and per path, so that one bad path of a batch leaves the others alone.
+    """
+    xs, times = path.xs, path.num_times
+    for find, names, message in (
+        (_bad_lengths, ("lengths",), f"`lengths` must lie between 1 and {times}."),
+        (_bad_values, ("xs", "mask", "lengths"), _NOT_FINITE),
+        (_bad_times, ("ts", "lengths"), _NOT_INCREASING),
+        (_bad_brackets, ("brackets", "lengths"), _NOT_SYMMETRIC),
+        (_moving_brackets, ("brackets", "lengths"), _FINITE_VARIATION),
+    ):
+        parts = [given[name] for name in names]
+        if parts[0] is None:
             continue
-        xs = eqx.error_if(xs, bad, message)
+        concrete = is_concrete(*parts)
+        xp: Any = np if concrete else jnp
+        arrays = [None if part is None else xp.asarray(part) for part in parts]
+        bad = find(xp, path, *arrays)
+        if concrete:
+            if np.any(bad):
+                if find is _bad_times:
+                    message = explain_times(given["ts"], message)
+                raise ValueError(message)
+            continue
+        check = ft.partial(refuse, message=message)
+        for _ in path.batch_shape:
+            check = jax.vmap(check)
+        xs = check(xs, jnp.broadcast_to(bad, path.batch_shape))
     return xs
+
+
+_NOT_FINITE = (
+    "`xs` holds NaN or infinity at an observed place. Pass `mask` (True where "
+    "observed), e.g. `mask=~jnp.isnan(xs)`, or clean the data."
+)
+_NOT_INCREASING = (
+    "`ts` must be finite and strictly increasing over the valid points. Sort the "
+    "samples by time and drop repeated times."
+)
+_NOT_SYMMETRIC = "`brackets` must be finite symmetric matrices over the valid steps."
+_FINITE_VARIATION = "`brackets` must be zero on the channels of `finite_variation`."
+
+
+def _inside(xp: Any, path: SampledPath, lengths: Any) -> Any:
+    """Which points are valid, with the batch axes that `lengths` has."""
+    if lengths is None:
+        return xp.ones(path.num_times, bool)
+    place = xp.arange(path.num_times, dtype=lengths.dtype)
+    return place.reshape((1,) * lengths.ndim + (-1,)) < lengths[..., None]
+
+
+def _bad_lengths(xp: Any, path: SampledPath, lengths: Any) -> Any:
+    return (lengths < 1) | (lengths > path.num_times)
+
+
+def _bad_values(xp: Any, path: SampledPath, xs: Any, mask: Any, lengths: Any) -> Any:
+    finite = xp.isfinite(xs.astype(path.xs.dtype))
+    if mask is not None:
+        mask = mask if mask.ndim == xs.ndim else mask[..., None]
+        finite = finite | ~xp.broadcast_to(mask, xs.shape)
+    if lengths is not None:
+        inside = _inside(xp, path, lengths)[..., None]
+        finite = finite | ~xp.broadcast_to(inside, xs.shape)
+    return ~xp.all(finite, axis=(-1, -2))
+
+
+def _bad_times(xp: Any, path: SampledPath, ts: Any, lengths: Any) -> Any:
+    ts = ts.astype(path.ts.dtype)
+    with np.errstate(invalid="ignore"):
+        rising = xp.isfinite(ts[..., 1:]) & (ts[..., 1:] > ts[..., :-1])
+    inside = _inside(xp, path, lengths)[..., 1:]
+    shape = np.broadcast_shapes(rising.shape, inside.shape)
+    fine = xp.broadcast_to(rising, shape) | ~xp.broadcast_to(inside, shape)
+    return ~(xp.all(fine, axis=-1) & xp.isfinite(ts[..., 0]))
+
+
+def _bad_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) -> Any:
+    tolerance = float(jnp.finfo(brackets.dtype).eps) ** 0.75
+    with np.errstate(invalid="ignore"):
+        gap = xp.abs(brackets - xp.swapaxes(brackets, -1, -2))
+        biggest = xp.max(xp.abs(brackets), axis=(-1, -2), keepdims=True)
+        fine = xp.all(gap <= tolerance * biggest, axis=(-1, -2))
+    return _over_valid_steps(xp, path, ~fine, lengths)
+
+
+def _moving_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) -> Any:
+    marked = brackets[..., list(path.finite_variation), :]
+    return _over_valid_steps(xp, path, xp.any(marked != 0, axis=(-1, -2)), lengths)
+
+
+def _over_valid_steps(xp: Any, path: SampledPath, bad: Any, lengths: Any) -> Any:
+    inside = _inside(xp, path, lengths)[..., 1:]
+    shape = np.broadcast_shapes(bad.shape, inside.shape)
+    bad = xp.broadcast_to(bad, shape) & xp.broadcast_to(inside, shape)
+    return xp.any(bad, axis=-1)
+
+
+def explain_times(ts: Any, message: str) -> str:
+    """A better message for times that rounding made equal."""
+    exact = np.asarray(ts)
+    dtype = jax.dtypes.canonicalize_dtype(exact.dtype)
+    if not np.all(np.isfinite(exact.astype(dtype))) or exact.shape[-1] < 2:
+        return message
+    spacing = float(jnp.finfo(dtype).eps) * np.max(np.abs(exact))
+    mean = np.max(exact[..., -1] - exact[..., 0]) / (exact.shape[-1] - 1)
+    if not 0 <= mean < 4 * spacing:
+        return message
+    return (
+        f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "
+        f"size {np.max(np.abs(exact)):.3g} apart below {spacing:.1g}. Use float64 "
+        "(jax_enable_x64) or subtract the first stamp."
+    )

@@ -13,7 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from ._checks import as_floating, is_concrete
+from .._inputs import as_floating, as_numbers
+from .._values import is_concrete
 
 
 class Cut(NamedTuple):
@@ -102,6 +103,18 @@ def gather_brackets(plan: Cut, brackets: jax.Array) -> jax.Array:
         (1,) * (brackets.ndim - 3) + tuple(fraction.shape) + (1, 1)
     )
     return fraction * brackets[..., plan.segment, :, :]
+
+
+def gather_ticks(plan: Cut, ticks: jax.Array) -> jax.Array:
+    """Observed increments `(..., times - 1, d)` over the steps of each window.
+
+    By the root of the fraction, so that their squares divide as brackets do.
+    """
+    fraction = jnp.asarray(plan.fraction, ticks.dtype)
+    positive = fraction > 0
+    root = jnp.where(positive, jnp.sqrt(jnp.where(positive, fraction, 1)), 0)
+    root = root.reshape((1,) * (ticks.ndim - 2) + tuple(root.shape) + (1,))
+    return root * ticks[..., plan.segment, :]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -216,7 +229,7 @@ def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
             "outside `jit`/`vmap` (or from NumPy arrays inside), or call "
             "`windows_by_time` with `max_points`."
         )
-    array = np.asarray(value)
+    array = np.asarray(as_numbers(name, value))
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "

@@ -9,14 +9,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike
 
-from ._checks import as_count, as_floating, is_concrete
-from ._sampled import SampledPath
+from .._inputs import as_count, as_floating
+from .._values import is_concrete, refuse
+from ._sampled import derived, SampledPath
 from ._split import (
     check_knots,
     Cut,
     cut,
     gather_brackets,
+    gather_ticks,
     gather_values,
+    KnotPlan,
     snap,
     split_by_knots,
     window_lengths,
@@ -65,13 +68,15 @@ def windows_by_points(path: SampledPath, size: int) -> SampledPath:
 
     ts = _by_points(padded(path.ts, path.ts.ndim - 1), size, -1)
     xs = _by_points(padded(path.xs, path.xs.ndim - 2), size, -2)
-    brackets = path.brackets
-    if brackets is not None:
-        head, tail = brackets.shape[:-3], brackets.shape[-2:]
-        zeros = jnp.zeros((*head, pad, *tail), brackets.dtype)
-        brackets = jnp.concatenate([brackets, zeros], axis=-3)
-        brackets = brackets.reshape(*head, windows, size, *tail)
-    return SampledPath(ts, xs, brackets=brackets, check=False)
+
+    def cut_steps(values, core):
+        if values is None:
+            return None
+        head, tail = values.shape[:-core], values.shape[1 - core :]
+        zeros = [(0, 0)] * len(head) + [(0, pad)] + [(0, 0)] * len(tail)
+        return jnp.pad(values, zeros).reshape(*head, windows, size, *tail)
+
+    return derived(path, ts, xs, cut_steps(path.brackets, 3), cut_steps(path.ticks, 2))
 
 
 def windows_by_time(
@@ -114,12 +119,7 @@ def windows_by_time(
     stopped = path.lengths is not None
     path = path.filled()
     if max_points is None and path.ts.ndim == 1 and is_concrete(path.ts, knots):
-        plan = split_by_knots(path.ts, knots, stopped=stopped)
-        xs, brackets = path.xs, path.brackets
-        ts = jnp.asarray(plan.times, path.ts.dtype)
-        if brackets is not None:
-            brackets = plan.brackets(brackets)
-        return SampledPath(ts, plan.values(xs), brackets=brackets, check=False)
+        return cut_by_plan(path, split_by_knots(path.ts, knots, stopped=stopped))
     cuts = as_floating("knots", knots)
     if cuts.ndim != 1 or cuts.shape[0] < 2:
         raise ValueError(
@@ -130,7 +130,29 @@ def windows_by_time(
         check_knots(np.asarray(cuts))
     if max_points is None:
         max_points = _fullest(path.ts, cuts)
-    return _windows_traced(path, cuts, max_points, stopped)
+    windows, faults = _windows_traced(path, cuts, max_points, stopped)
+    for bad, message in zip(
+        faults,
+        (
+            "`knots` must be strictly increasing, so that every window has an extent.",
+            "`knots` reach outside the sampled interval, or two of them lie within "
+            "rounding of one sample. Clip the knots or extend the path.",
+            f"a window holds more points than `max_points={max_points}`. Increase it "
+            "to the number of samples strictly inside the fullest window plus two.",
+        ),
+    ):
+        windows = refuse(windows, bad, message)
+    return windows
+
+
+def cut_by_plan(path: SampledPath, plan: KnotPlan) -> SampledPath:
+    """A filled path with shared times cut by a static plan."""
+    brackets = None if path.brackets is None else plan.brackets(path.brackets)
+    ticks = None
+    if path.ticks is not None or plan.stride is None:
+        ticks = gather_ticks(plan.cut, path.observed_increments())
+    ts = jnp.asarray(plan.times, path.ts.dtype)
+    return derived(path, ts, plan.values(path.xs), brackets, ticks)
 
 
 def _place(xp: ModuleType, ts: Any, knots: Any) -> tuple[Any, Any]:
@@ -157,54 +179,45 @@ def _fullest(ts: Array, knots: Array) -> int:
 @eqx.filter_jit
 def _windows_traced(
     path: SampledPath, knots: Array, max_points: int, stopped: bool
-) -> SampledPath:
-    """The cut with indices computed at run time, one set for each row of times."""
-    knots = eqx.error_if(
-        knots,
-        ~jnp.all(jnp.diff(knots) > 0),
-        "`knots` must be strictly increasing, so that every window has an extent.",
-    )
+) -> tuple[SampledPath, tuple[Array, ...]]:
+    """The cut with indices computed at run time, one set for each row of times.
+
+    The second value says what is wrong with the knots, if anything.
+    """
     times = path.ts.reshape(-1, path.num_times)
     snapped, inner = jax.vmap(lambda t: _place(jnp, t, knots))(times)
     outside = snapped[:, 0] < times[:, 0]
     if not stopped:
         touching = jnp.any(jnp.diff(snapped) <= 0, axis=-1)
         outside = outside | touching | (snapped[:, -1] > times[:, -1])
-    inner = eqx.error_if(
-        inner,
-        jnp.any(outside),
-        "`knots` reach outside the sampled interval, or two of them lie within "
-        "rounding of one sample. Clip the knots or extend the path.",
-    )
     plans = jax.vmap(lambda t, k: cut(jnp, t, k, max_points))(times, inner)
-    index = eqx.error_if(
-        plans.index,
+    faults = (
+        ~jnp.all(jnp.diff(knots) > 0),
+        jnp.any(outside),
         jnp.any(plans.lengths > max_points),
-        f"a window holds more points than `max_points={max_points}`. Increase it to "
-        "the number of samples strictly inside the fullest window plus two.",
     )
-    plans = plans._replace(index=index)
     if path.ts.ndim == 1:
         plan: Cut = jax.tree.map(lambda a: a[0], plans)
         xs, brackets = gather_values(plan, path.xs), path.brackets
         if brackets is not None:
             brackets = gather_brackets(plan, brackets)
-        return SampledPath(plan.times, xs, brackets=brackets, check=False)
+        ticks = gather_ticks(plan, path.observed_increments())
+        return derived(path, plan.times, xs, brackets, ticks), faults
     # Times of their own: flatten the batch axes that times have, keep others leading.
     own = path.ts.shape[:-1]
     spare = path.batch_shape[: len(path.batch_shape) - len(own)]
-    flat = path.xs.reshape(*spare, -1, path.num_times, path.dim)
     mapped = len(spare)
-    xs = jax.vmap(gather_values, in_axes=(0, mapped), out_axes=mapped)(plans, flat)
-    xs = xs.reshape(*path.batch_shape, *xs.shape[-3:])
+
+    def gathered(gather, values, core):
+        values = jnp.broadcast_to(values, (*path.batch_shape, *values.shape[-core:]))
+        values = values.reshape(*spare, -1, *values.shape[-core:])
+        values = jax.vmap(gather, in_axes=(0, mapped), out_axes=mapped)(plans, values)
+        return values.reshape(*path.batch_shape, *values.shape[mapped + 1 :])
+
+    xs = gathered(gather_values, path.xs, 2)
     brackets = path.brackets
     if brackets is not None:
-        tail = (path.num_times - 1, path.dim, path.dim)
-        brackets = jnp.broadcast_to(brackets, (*path.batch_shape, *tail))
-        brackets = brackets.reshape(*spare, -1, *tail)
-        brackets = jax.vmap(gather_brackets, in_axes=(0, mapped), out_axes=mapped)(
-            plans, brackets
-        )
-        brackets = brackets.reshape(*path.batch_shape, *brackets.shape[-4:])
+        brackets = gathered(gather_brackets, brackets, 3)
+    ticks = gathered(gather_ticks, path.observed_increments(), 2)
     ts = plans.times.reshape(*own, *plans.times.shape[1:])
-    return SampledPath(ts, xs, brackets=brackets, check=False)
+    return derived(path, ts, xs, brackets, ticks), faults

@@ -21,6 +21,8 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
+from .._primitive import first_size
+from .._varying import scan, vary_alike
 from ..algebra import Ito, Shuffle
 from ._left_point import left_point_signature, TreeAlgebra
 from ._stored import stored
@@ -78,7 +80,7 @@ def is_long(moves: list[Float[Array, "batch _ steps"]]) -> bool:
 
 def chained(chain: Chain, moves: list[Float[Array, "batch _ steps"]]) -> list:
     """Signature of the whole path from the increments of each step, time last."""
-    return _value_p.bind(*moves, chain=chain)
+    return _value_p.bind(*vary_alike(*moves), chain=chain)
 
 
 def _blocks(moves: Any) -> list:
@@ -114,7 +116,7 @@ def _value(*moves, chain: Chain) -> list:
         return chain.product(state, _signature_of(block, chain)), None
 
     advance = jax.checkpoint(advance, prevent_cse=False)  # for higher derivatives
-    return jax.lax.scan(advance, first, [x[1:] for x in blocks])[0]
+    return scan(advance, first, [x[1:] for x in blocks])[0]
 
 
 def _split(args: tuple, chain: Chain, live: tuple[bool, ...]):
@@ -162,7 +164,7 @@ def _cotangent(*args, chain: Chain, live: tuple[bool, ...]) -> list:
 
     retreat = jax.checkpoint(retreat, prevent_cse=False)
     start = (state, cotangent)
-    pulled = jax.lax.scan(retreat, start, _blocks(moves), reverse=True)[1]
+    pulled = scan(retreat, start, _blocks(moves), reverse=True)[1]
     return _joined(pulled, moves[0].shape[-1])
 
 
@@ -186,7 +188,7 @@ def _primitive(name: str, evaluate: Callable, *static: str) -> Primitive:
 def _batch(primitive: Primitive, args, dims, **options):
     """Another batch axis joins the one that is there: first for increments of three
     axes, last for signatures of two."""
-    size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+    size = first_size(args, dims)
     flat = []
     for a, d in zip(args, dims):
         if d is None:
@@ -197,7 +199,7 @@ def _batch(primitive: Primitive, args, dims, **options):
             flat.append(jnp.moveaxis(a, d, 1).reshape(_without(a, d)[0], -1))
     out = []
     axes = []
-    for x in primitive.bind(*flat, **options):
+    for x in primitive.bind(*vary_alike(*flat), **options):
         if x.ndim == 3:
             out.append(x.reshape(size, -1, *x.shape[1:]))
             axes.append(0)
@@ -224,7 +226,8 @@ def _value_jvp(primals, tangents, *, chain: Chain):
     out = _value_p.bind(*primals, chain=chain)
     live = tuple(map(_moves, tangents))
     options = {"chain": chain, "live": live}
-    return out, _tangent_p.bind(*primals, *out, *_chosen(live, tangents), **options)
+    args = vary_alike(*primals, *out, *_chosen(live, tangents))
+    return out, _tangent_p.bind(*args, **options)
 
 
 def _linear_jvp(primitive: Primitive, evaluate: Callable, primals, tangents, **options):
@@ -237,7 +240,7 @@ def _linear_jvp(primitive: Primitive, evaluate: Callable, primals, tangents, **o
             ad.instantiate_zeros(t) if isinstance(t, ad.Zero) else t
             for t in tangents[len(fixed) :]
         ]
-        return out, primitive.bind(*fixed, *tangents, **options)
+        return out, primitive.bind(*vary_alike(*fixed, *tangents), **options)
     tangents = tuple(map(ad.instantiate_zeros, tangents))
     function = ft.partial(evaluate, **options)
     return out, jax.jvp(function, tuple(primals), tangents)[1]
@@ -246,8 +249,8 @@ def _linear_jvp(primitive: Primitive, evaluate: Callable, primals, tangents, **o
 def _transpose(primitive: Primitive, cotangents, *args, **options):
     """Tangent and cotangent are each other's transposes."""
     moves, state, last = _split(args, **options)
-    cotangents = map(ad.instantiate_zeros, cotangents)
-    pulled = primitive.bind(*moves, *state, *cotangents, **options)
+    args = vary_alike(*moves, *state, *map(ad.instantiate_zeros, cotangents))
+    pulled = primitive.bind(*args, **options)
     return [*[None] * (len(moves) + len(state)), *pulled]
 
 

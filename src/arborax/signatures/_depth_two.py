@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._custom_jvp import custom_jvp
+from .._primitive import is_symbolic
 from ..algebra import Ito, Shuffle
 from ._pieces import in_pieces
 from ._stored import stored
@@ -80,7 +82,11 @@ def _area_of_few(values: Batch) -> Float[Array, "batch dim dim"]:
     return (jnp.concatenate(sums, axis=1) @ place).reshape(batch, dim, dim)
 
 
-@jax.custom_jvp
+def _on_cpu() -> bool:
+    return jax.default_backend() == "cpu"
+
+
+@custom_jvp
 def _area(values: Batch) -> Float[Array, "batch dim dim"]:
     """`A^ij`, antisymmetric."""
     batch, times, dim = values.shape
@@ -93,7 +99,7 @@ def _area(values: Batch) -> Float[Array, "batch dim dim"]:
         last = jnp.swapaxes(values, 1, 2)
         step = jnp.pad(last[..., 1:] - last[..., :-1], ((0, 0), (0, 0), (0, 1)))
         product = jnp.einsum("bit,bjt->bij", last - last[..., :1], step)
-    elif batch * one <= 4 * _CACHE or jax.default_backend() != "cpu":
+    elif is_symbolic(batch) or batch * one <= 4 * _CACHE or not _on_cpu():
         product = _mixed(values)
     else:
         product = in_pieces(_mixed, (values,), max(4, _CACHE // one), axis=0)

@@ -1,16 +1,23 @@
 """From a sampled path and its brackets to increments of letters."""
 
+import functools as ft
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.core import Tracer
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 
-from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
+from .._inputs import as_floating, as_values, is_suffix
+from .._values import is_concrete, refuse
+from ..algebra import (
+    AbstractHopfAlgebra,
+    GrossmanLarson,
+    Ito,
+    MuntheKaasWright,
+    Shuffle,
+)
 from ..paths import SampledPath
 from ._outer import outer
 
@@ -19,141 +26,223 @@ _NOT_FINITE = (
     "`path` has NaN or infinite values. Fill them, or pass a SampledPath with a "
     "mask of observed values."
 )
+_NOT_SYMMETRIC = (
+    "`brackets` must be finite symmetric matrices; symmetrise them with "
+    "(a + swapaxes(a, -1, -2)) / 2"
+)
+_FINITE_VARIATION = (
+    "`brackets` are not zero on channels that are marked `finite_variation`; set them "
+    "to zero there, or leave out the mark."
+)
 
 
-def read_path(
-    path: Any, alg: AbstractHopfAlgebra, brackets: Any, *, finite: bool = True
-) -> tuple[Float[Array, "..."], Any]:
-    """Values `(..., times, dim)` without gaps, and brackets as the user meant them.
+class Steps(NamedTuple):
+    """A path as signatures read it.
+
+    - `values`: `(..., times, dim)` without gaps.
+    - `brackets`: `None`, `"realised"`, `"left-point"` or `(..., times - 1, dim, dim)`.
+    - `faults`: pairs of a traced boolean `(...)` and a message, for values that are not
+        known before the program runs.
+    """
+
+    values: Float[Array, "..."]
+    brackets: Any
+    faults: list[tuple[Array, str]]
+
+    def guard(self, out: Float[Array, "..."]) -> Float[Array, "..."]:
+        """A result `(..., *core)`, or NaN throughout for each path with a fault."""
+        for bad, message in self.faults:
+            check = ft.partial(refuse, message=message)
+            for _ in bad.shape:
+                check = jax.vmap(check)
+            out = check(out, bad)
+        return out
+
+
+def read_elements(
+    alg: AbstractHopfAlgebra, *, primitive: bool = False, **given: Any
+) -> tuple[Float[Array, "..."], ...]:
+    """Finite elements of `alg` with leading axes that fit, by name."""
+    size = alg.primitive_size if primitive else alg.size
+    arrays = []
+    for name, value in given.items():
+        array = as_floating(name, value)
+        if array.ndim < 1 or array.shape[-1] != size:
+            what = "primitive_size" if primitive else "size"
+            raise ValueError(
+                f"`{name}` must have shape (..., {size}), the `{what}` of {alg}; got "
+                f"{array.shape}"
+            )
+        known = is_concrete(value)
+        finite = np.isfinite(np.asarray(value)) if known else jnp.isfinite(array)
+        message = f"`{name}` has NaN or infinite values."
+        arrays.append(refuse(array, ~finite, message))
+    check_leading(*given, *(array.shape[:-1] for array in arrays))
+    return tuple(arrays)
+
+
+def check_leading(*names_and_shapes: Any) -> None:
+    """Refuse leading axes that do not broadcast: names first, then as many shapes."""
+    half = len(names_and_shapes) // 2
+    names, shapes = names_and_shapes[:half], names_and_shapes[half:]
+    try:
+        np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = ", ".join(f"{n} {s}" for n, s in zip(names, shapes))
+        raise ValueError(f"leading axes do not fit together: {text}.") from None
+
+
+def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
+    """What a signature in `alg` needs of a path and of brackets.
 
     A [`arborax.SampledPath`][] brings its own brackets unless others are given.
-    With `finite=False` traced values are not looked at unless their signature hides
-    them; see `refuse_not_finite`.
     """
+    check_mode(alg, brackets)
+    given, marks = path, ()
     if isinstance(path, SampledPath):
-        path = path.filled()
-        values = path.xs
-        if brackets is None:
-            brackets = path.brackets
-    else:
-        values = _check_values(path)
-        hidden = 1 in (alg.depth, values.shape[-2], values.shape[-1])
-        if isinstance(path, Tracer) and (finite or hidden):
-            values = eqx.error_if(values, ~jnp.all(jnp.isfinite(values)), _NOT_FINITE)
-    if values.shape[-1] != alg.dim:
-        raise ValueError(
-            f"the path has {values.shape[-1]} channels (shape {values.shape}) but "
-            f"{alg} expects {alg.dim}; build the algebra with dim={values.shape[-1]}"
-        )
-    return values, check_brackets(brackets, values, alg)
+        check_channels(path.xs, alg)
+        path, brackets = _fill(path, brackets)
+        check_mode(alg, brackets)
+        given, marks = path.xs, path.finite_variation
+    values = as_values("path", given)
+    check_channels(values, alg)
+    need_brackets(alg, brackets)
+    faults = _check_finite(values, given)
+    if _is_array(brackets):
+        brackets, more = _check_brackets(brackets, values, marks)
+        faults = faults + more
+    elif isinstance(path, SampledPath) and brackets == "realised":
+        if marks or path.ticks is not None:
+            brackets = path.realised_brackets()
+    return Steps(values, brackets, faults)
 
 
-def _check_values(path: Any) -> Array:
-    if isinstance(path, list | tuple):
-        raise TypeError(
-            "`path` must be an array of shape (..., times, channels), got "
-            f"{type(path).__name__}; convert it with jnp.asarray"
-        )
-    concrete = not isinstance(path, Tracer)
-    values = jnp.asarray(path)
-    if not jnp.issubdtype(values.dtype, jnp.floating):
-        raise TypeError(
-            f"`path` must be floating point, got dtype {values.dtype}; cast it, e.g. "
-            "path.astype(jnp.float32)"
-        )
-    if values.ndim < 2:
-        raise ValueError(
-            "`path` must have shape (..., times, channels), got "
-            f"{values.shape}; for one channel use path[..., None]"
-        )
-    if values.shape[-2] == 0:
-        raise ValueError(
-            "`path` has no points; one point at least is needed (a single point has "
-            "the unit signature)"
-        )
-    if concrete and not np.all(np.isfinite(np.asarray(path))):
-        raise ValueError(_NOT_FINITE)
-    return values
+def _is_array(brackets: Any) -> bool:
+    return brackets is not None and not isinstance(brackets, str)
 
 
-def refuse_not_finite(values: Any, parts: list) -> list:
-    """Coordinates `parts`, or an error if the path behind them is not finite.
+def _fill(path: SampledPath, brackets: Any) -> tuple[SampledPath, Any]:
+    """A path without gaps, and the brackets that are meant."""
+    if isinstance(brackets, str) and brackets == "left-point":
+        if path.interpolated:
+            raise ValueError(
+                "left-point sums need observed values, but the gaps of this path were "
+                "filled by interpolation. Call `path.filled('forward')` before "
+                "augmenting or cutting it, or use brackets='realised'."
+            )
+        return path.filled("forward"), brackets
+    path = path.filled()
+    return path, path.brackets if brackets is None else brackets
 
-    Every sample enters the coordinates of weight two, so one that is not finite shows
-    in their sum, and these are far fewer than the samples. The path itself is looked at
-    only if the sum is not finite, which may also be overflow. The error hangs on the
-    first part, the smallest.
+
+def _check_finite(values: Array, given: Any) -> list[tuple[Array, str]]:
+    """Refuse values that are known and not finite; the fault if they are traced."""
+    if not is_concrete(given):
+        return [(~_all_finite(values), _NOT_FINITE)]
+    known = np.asarray(given)
+    if known.dtype != values.dtype:
+        known = known.astype(values.dtype)
+    refuse((), ~np.isfinite(known), _NOT_FINITE)
+    return []
+
+
+def _all_finite(values: Float[Array, "*batch times dim"]) -> Bool[Array, "*batch"]:
+    """By a weighted sum, which XLA's CPU backend does faster than a look at each value.
+
+    Weights are so small that finite values cannot overflow in it.
     """
-    values, second = jax.lax.stop_gradient((values, parts[:2][-1]))
-    look = lambda x: ~jnp.all(jnp.isfinite(x))  # noqa: E731
-    pass_by = lambda x: jnp.zeros((), bool)  # noqa: E731
-    bad = jax.lax.cond(jnp.isfinite(_sum(second)), pass_by, look, values)
-    return [eqx.error_if(parts[0], bad, _NOT_FINITE), *parts[1:]]
+    *batch, times, dim = values.shape
+    wide = values.dtype if values.dtype.itemsize >= 4 else jnp.float32
+    flat = jax.lax.stop_gradient(values).astype(wide).reshape(*batch, times * dim)
+    small = float(jnp.finfo(wide).tiny) ** 0.5
+    return jnp.isfinite(flat @ jnp.full((times * dim,), small, wide))
 
 
-def _sum(x: Float[Array, "m n"]) -> Array:
-    """As products with ones, which XLA's CPU backend does much faster than a sum."""
-    return jnp.ones(x.shape[0], x.dtype) @ (x @ jnp.ones(x.shape[1], x.dtype))
-
-
-def check_brackets(brackets: Any, values: Array, alg: AbstractHopfAlgebra) -> Any:
-    """Refuse bracket modes that the algebra cannot honour, and wrong shapes."""
-    if isinstance(alg, Shuffle):
-        if brackets is not None:
-            raise ValueError(
-                "Shuffle is Stratonovich calculus and cannot carry brackets; use "
-                "Ito, GrossmanLarson or MuntheKaasWright, or brackets=None"
-            )
-        return None
-    if brackets is None:
-        if isinstance(alg, Ito):
-            raise ValueError(
-                "Ito needs brackets: pass brackets='realised' or an array of "
-                "increments of the quadratic covariation (..., steps, dim, dim); for "
-                "the canonical (Stratonovich) lift use Shuffle"
-            )
-        return None
-    if isinstance(brackets, str):
-        if brackets not in ("realised", "left-point"):
-            raise ValueError(
-                "`brackets` must be None, 'realised', 'left-point' or an array, got "
-                f"{brackets!r}"
-            )
-        if brackets == "left-point" and isinstance(alg, Ito) and alg.depth > 2:
-            raise ValueError(
-                "left-point sums of depth 3 or more do not lie in the compressed Itô "
-                "algebra; use GrossmanLarson or MuntheKaasWright, or "
-                "brackets='realised'"
-            )
-        return brackets
-    concrete = not isinstance(brackets, Tracer)
-    array = jnp.asarray(brackets)
-    expected = (values.shape[-2] - 1, alg.dim, alg.dim)
-    if array.shape[-3:] != expected:
+def check_channels(values: Array, alg: AbstractHopfAlgebra) -> None:
+    """Refuse a path with another number of channels than the algebra."""
+    if values.shape[-1] == alg.dim:
+        return
+    if values.shape[-2] == alg.dim:
         raise ValueError(
-            f"`brackets` must have shape (..., {expected[0]}, {alg.dim}, {alg.dim}), "
-            "one increment of the quadratic covariation for each step of the path; got "
-            f"{array.shape}"
+            f"the path has shape {values.shape}, but {alg} expects (..., times, "
+            f"{alg.dim}). Channels come last: use jnp.swapaxes(path, -1, -2)."
         )
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise TypeError(f"`brackets` must be floating point, got dtype {array.dtype}")
-    array = array.astype(values.dtype)
-    message = (
-        "`brackets` must be finite symmetric matrices; symmetrise them with "
-        "(a + swapaxes(a, -1, -2)) / 2"
+    raise ValueError(
+        f"the path has {values.shape[-1]} channels (shape {values.shape}, channels "
+        f"last), but {alg} expects {alg.dim}; build the algebra with "
+        f"dim={values.shape[-1]}."
     )
+
+
+def check_mode(alg: AbstractHopfAlgebra, brackets: Any) -> None:
+    """Refuse brackets that the algebra cannot honour, and modes that do not exist."""
+    if isinstance(brackets, str) and brackets not in ("realised", "left-point"):
+        raise ValueError(
+            "`brackets` must be None, 'realised', 'left-point' or an array, got "
+            f"{brackets!r}"
+        )
+    if brackets is None or isinstance(alg, GrossmanLarson | MuntheKaasWright):
+        return
+    if isinstance(alg, Shuffle):
+        raise ValueError(
+            "Shuffle is Stratonovich calculus and cannot carry brackets; use "
+            "Ito, GrossmanLarson or MuntheKaasWright, or brackets=None"
+        )
+    if not isinstance(alg, Ito):
+        raise ValueError(
+            f"{alg} is not an algebra that is known to carry brackets; use Ito, "
+            "GrossmanLarson or MuntheKaasWright, brackets=None, or "
+            "signature_from_increments."
+        )
+    if isinstance(brackets, str) and brackets == "left-point" and alg.depth > 2:
+        raise ValueError(
+            "left-point sums of depth 3 or more do not lie in the compressed Itô "
+            "algebra; use GrossmanLarson or MuntheKaasWright, or brackets='realised'"
+        )
+
+
+def need_brackets(alg: AbstractHopfAlgebra, brackets: Any) -> None:
+    """Refuse a path without brackets for an algebra that requires them."""
+    if brackets is None and isinstance(alg, Ito):
+        raise ValueError(
+            "Ito needs brackets: pass brackets='realised' or an array of increments of "
+            "the quadratic covariation (..., steps, dim, dim); for the canonical "
+            "(Stratonovich) lift use Shuffle"
+        )
+
+
+def _check_brackets(
+    brackets: Any, values: Array, marks: tuple[int, ...]
+) -> tuple[Array, list]:
+    """Supplied brackets in the shape and dtype of the path, and faults if traced."""
+    array = as_floating("brackets", brackets)
+    dim = values.shape[-1]
+    expected = (values.shape[-2] - 1, dim, dim)
+    full = (*values.shape[:-2], *expected)
+    if array.ndim < 3 or not is_suffix(array.shape, full):
+        raise ValueError(
+            f"`brackets` must have shape (..., {expected[0]}, {dim}, {dim}), one "
+            "increment of the quadratic covariation for each step of the path of shape "
+            f"{values.shape}; got {array.shape}"
+        )
+    concrete = is_concrete(brackets)
     xp = np if concrete else jnp
-    checked = np.asarray(array) if concrete else array
-    flipped = xp.swapaxes(checked, -1, -2)
-    scale = xp.max(xp.abs(checked), initial=0.0)
-    tolerance = 1e3 * float(jnp.finfo(array.dtype).eps)
-    bad = ~(xp.max(xp.abs(checked - flipped), initial=0.0) <= tolerance * scale)
+    checked = np.asarray(brackets) if concrete else array
+    last = (-3, -2, -1)
+    gap = xp.max(xp.abs(checked - xp.swapaxes(checked, -1, -2)), last, initial=0.0)
+    scale = xp.max(xp.abs(checked), last, initial=0.0)
+    uneven = ~(gap <= 1e3 * float(jnp.finfo(values.dtype).eps) * scale)
+    faults = [(uneven, _NOT_SYMMETRIC)]
+    if marks:
+        moving = xp.any(checked[..., list(marks), :] != 0, last)
+        faults.append((moving, _FINITE_VARIATION))
     if concrete:
-        if bad:
-            raise ValueError(message)
-    else:
-        array = eqx.error_if(array, bad, message)
-    return jnp.broadcast_to(array, (*values.shape[:-2], *expected))
+        for bad, message in faults:
+            refuse((), bad, message)
+        faults = []
+    array = jnp.broadcast_to(array.astype(values.dtype), full)
+    faults = [(jnp.broadcast_to(bad, full[:-3]), text) for bad, text in faults]
+    return array, faults
 
 
 def letter_increments(

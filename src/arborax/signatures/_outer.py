@@ -8,12 +8,11 @@ that are each other's transposes keep all orders of derivatives in the fast form
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.interpreters import ad, batching
 from jaxtyping import Array, Float
 
+from .._primitive import bilinear, first_size
 from ._stored import stored
 
 
@@ -42,23 +41,23 @@ def _evaluate(x: Array, y: Array, *, kind: str) -> Array:
     return _sum_of_products([(x[:, k], y[:, k, None]) for k in range(count)])
 
 
-_product_p = Primitive("arborax_word_product")
-_product_p.def_impl(jax.jit(_evaluate, static_argnames="kind"))
-
-
-@_product_p.def_abstract_eval
-def _abstract(x, y, *, kind: str):
+def _shape(x, y, *, kind: str) -> tuple:
     if kind == "outer":
-        return x.update(shape=(*x.shape[:2], *y.shape[1:]))
+        return *x.shape[:2], *y.shape[1:]
     kept = x.shape[1] if kind == "left" else x.shape[2]
-    return x.update(shape=(x.shape[0], kept, *x.shape[3:]))
+    return x.shape[0], kept, *x.shape[3:]
+
+
+_product_p, _product = bilinear("word_product", _evaluate, _shape, "kind")
 
 
 def _bind(kind: str, x: Any, y: Any) -> Array:
-    return _product_p.bind(x, y, kind=kind)
+    return _product(x, y, kind=kind)
 
 
 def _transpose(cotangent, x, y, *, kind: str):
+    if isinstance(cotangent, ad.Zero):
+        return [None, None]
     wanted = ad.is_undefined_primal
     if kind == "outer":
         dx = _bind("left", cotangent, y) if wanted(x) else None
@@ -74,7 +73,7 @@ def _transpose(cotangent, x, y, *, kind: str):
 
 def _batch(args, dims, *, kind: str):
     """Another batch axis joins the first one."""
-    size = next(a.shape[d] for a, d in zip(args, dims) if d is not None)
+    size = first_size(args, dims)
     moved = [
         jnp.broadcast_to(a[None], (size, *a.shape))
         if d is None
@@ -87,21 +86,8 @@ def _batch(args, dims, *, kind: str):
     return out.reshape(size, inner, *out.shape[1:]), 0
 
 
-def _jvp(primals, tangents, *, kind: str):
-    (x, y), (dx, dy) = primals, tangents
-    out = _bind(kind, x, y)
-    terms = []
-    if not isinstance(dx, ad.Zero):
-        terms.append(_bind(kind, dx, y))
-    if not isinstance(dy, ad.Zero):
-        terms.append(_bind(kind, x, dy))
-    return out, terms[0] if len(terms) == 1 else terms[0] + terms[1]
-
-
-ad.primitive_jvps[_product_p] = _jvp
 ad.primitive_transposes[_product_p] = _transpose
 batching.primitive_batchers[_product_p] = _batch
-mlir.register_lowering(_product_p, mlir.lower_fun(_evaluate, multiple_results=False))
 
 
 def outer(

@@ -1,12 +1,14 @@
 """The control of a log-ODE: one log-signature for each knot interval."""
 
+import dataclasses
 from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax.core import Tracer
 from jaxtyping import Array, ArrayLike, Float
 
+from .._inputs import as_count
+from .._values import is_concrete
 from ..algebra import AbstractHopfAlgebra, Shuffle
 from ..paths import (
     SampledPath,
@@ -14,7 +16,7 @@ from ..paths import (
     windows_by_points,
     windows_by_time,
 )
-from ._increments import check_brackets
+from ._increments import read_path
 from ._signature import log_signature_of_steps
 
 
@@ -116,7 +118,9 @@ def rough_path(
         need not fall on samples: the path is linear, and its bracket grows linearly,
         between samples.
     - `brackets`: as in [`arborax.signature`][]. The control is Itô if brackets are
-        given and Stratonovich if not, and remembers it.
+        given and Stratonovich if not, and remembers it. Realised brackets belong to
+        the step at which an observation arrives, gaps or not; a knot inside a step
+        divides them in proportion to time, so that their sum is kept.
     - `window`: instead of `knots`, the number of steps per window; the last one is
         filled up by repeating the last point. Neither: one window for each step.
     - `max_points`: needed only when `ts` is traced, see
@@ -128,29 +132,27 @@ def rough_path(
             f"rough_path takes one path, got batch shape {path.batch_shape}; use "
             "jax.vmap (times may be shared)"
         )
-    if path.dim != alg.dim:
-        raise ValueError(
-            f"the path has {path.dim} channels but {alg} expects {alg.dim}"
-        )
     if path.num_times < 2:
         raise ValueError("a control needs at least two samples, got one")
     if knots is not None and window is not None:
         raise ValueError("give either `knots` or `window`, not both")
-    if window is not None and (not isinstance(window, int) or window < 1):
-        raise ValueError(f"`window` must be a positive number of steps, got {window!r}")
-    left_point = isinstance(brackets, str) and brackets == "left-point"
-    filled = path.filled()
-    given = filled.brackets if brackets is None else brackets
-    if isinstance(alg, Shuffle) and brackets is None:
-        given = None  # Stratonovich calculus has no use for the brackets of the samples
-    given = check_brackets(given, filled.xs, alg)
-    calculus = "stratonovich" if given is None else "ito"
+    if brackets is None and isinstance(alg, Shuffle):
+        # Stratonovich calculus has no use for the brackets of the samples.
+        path = dataclasses.replace(path, brackets=None, check=False)
+    read = read_path(path, alg, brackets)
+    left_point = isinstance(read.brackets, str) and read.brackets == "left-point"
+    filled = path.filled("forward" if left_point else "linear")
+    given = read.brackets
     if isinstance(given, str):
-        step = jnp.diff(filled.xs, axis=-2)
-        given = None if left_point else step[:, :, None] * step[:, None, :]
-    source = SampledPath(path.ts, path.xs, path.mask, path.lengths, given, check=False)
+        given = None if left_point else filled.realised_brackets()
+    calculus = "stratonovich" if read.brackets is None else "ito"
+    # Lengths say that the path is stopped, so that knots may lie beyond its end.
+    source = SampledPath(
+        filled.ts, filled.xs, lengths=path.lengths, brackets=given, check=False
+    )
     if knots is None:
-        cut = windows_by_points(source, 1 if window is None else window)
+        size = 1 if window is None else as_count("window", window)
+        cut = windows_by_points(source, size)
         knots_ = jnp.concatenate([cut.ts[:, 0], cut.ts[-1:, -1]])
     else:
         cut = _cut_by_time(ts, source, knots, max_points)
@@ -161,7 +163,7 @@ def rough_path(
         alg=alg,
         calculus=calculus,
         knots=knots_,
-        log_signatures=log_signature_of_steps(alg, steps, pieces, cut.xs),
+        log_signatures=read.guard(log_signature_of_steps(alg, steps, pieces, cut.xs)),
         times=jnp.broadcast_to(cut.ts, cut.xs.shape[:-1]),
         values=cut.xs,
         brackets=cut.brackets,
@@ -177,15 +179,18 @@ def _cut_by_time(
     Inside `jit` the times of `source` are traced even if the caller passed constants,
     so the caller's own array decides.
     """
-    traced = any(isinstance(x, Tracer) for x in (ts, knots))
-    if ts is None or traced or source.lengths is not None or max_points is not None:
+    if (
+        ts is None
+        or not is_concrete(ts, knots)
+        or source.lengths is not None
+        or max_points is not None
+    ):
         return windows_by_time(source, knots, max_points=max_points)
     plan = split_by_knots(ts, knots)
-    filled = source.filled()
-    brackets = filled.brackets
+    brackets = source.brackets
     return SampledPath(
-        jnp.asarray(plan.times, filled.ts.dtype),
-        plan.values(filled.xs),
+        jnp.asarray(plan.times, source.ts.dtype),
+        plan.values(source.xs),
         brackets=None if brackets is None else plan.brackets(brackets),
         check=False,
     )

@@ -6,9 +6,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
+import numpy as np
 from jaxtyping import Array, Float
 
+from .._varying import scan
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -21,7 +22,7 @@ from ..algebra import (
 )
 from ._chain import chained, is_long, left_point_chain, word_chain
 from ._depth_two import two_levels
-from ._increments import letter_increments, read_path, refuse_not_finite
+from ._increments import letter_increments, read_elements, read_path
 from ._left_point import multiply_trees, TreeAlgebra
 from ._sparse_rows import apply_rows
 from ._stored import stored
@@ -30,6 +31,8 @@ from ._words import level_log
 
 
 _EVEN = 16
+
+WordAlgebra = Shuffle | Ito
 
 
 def word_algebra(alg: AbstractHopfAlgebra, brackets: Any) -> Shuffle | Ito:
@@ -122,29 +125,27 @@ def signature_of_steps(
     steps: Array | None,
     brackets: Any,
     values: Array | None = None,
-    check: bool = False,
 ) -> Array:
     """Signature `(..., size)` from increments `(..., steps, dim)` or from values.
 
     Values `(..., times, dim)` are preferred where they are at hand, since they save
-    running sums; `check` refuses values that are not finite.
+    running sums.
     """
     lead = _leading(steps, values)
+    if not isinstance(alg, WordAlgebra | TreeAlgebra):
+        return signature_from_increments(alg, _letters(alg, steps, values))
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
-        parts = _left_point_rows(alg, steps, values)
-        (rows,) = refuse_not_finite(values, parts) if check else parts
+        (rows,) = _left_point_rows(alg, steps, values)
         return rows.T.reshape(*lead, alg.size)
     words = word_algebra(alg, brackets)
     if values is not None and words.depth == 2:
         levels = _two_levels(words, values, brackets, log=False)
-        levels = refuse_not_finite(values, levels) if check else levels
         rows = jnp.concatenate(levels, axis=1)
         if words is alg:
             return rows.reshape(*lead, alg.size)
         rows = rows.T
     else:
-        levels = word_levels(words, steps, brackets, values)
-        rows = jnp.concatenate(refuse_not_finite(values, levels) if check else levels)
+        rows = jnp.concatenate(word_levels(words, steps, brackets, values))
     if isinstance(alg, GrossmanLarson):
         rows = multiply_trees(alg, apply_rows(_tree_rows(words, alg), rows))
     elif isinstance(alg, MuntheKaasWright):
@@ -157,24 +158,36 @@ def log_signature_of_steps(
     steps: Array | None,
     brackets: Any,
     values: Array | None = None,
-    check: bool = False,
 ) -> Array:
     """Log-signature `(..., primitive_size)`; arguments as in `signature_of_steps`."""
     lead = _leading(steps, values)
-    if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
-        group = signature_of_steps(alg, steps, brackets, values, check)
+    known = isinstance(alg, WordAlgebra | TreeAlgebra)
+    if not known or (isinstance(alg, TreeAlgebra) and _is_left_point(brackets)):
+        group = signature_of_steps(alg, steps, brackets, values)
         return alg.to_primitive(alg.log(group))
     words = word_algebra(alg, brackets)
     if values is not None and words.depth == 2:
         levels = _two_levels(words, values, brackets, log=True)
-        levels = refuse_not_finite(values, levels) if check else levels
         rows = jnp.concatenate(levels, axis=1).T
     else:
         levels = word_levels(words, steps, brackets, values)
-        levels = refuse_not_finite(values, levels) if check else levels
         rows = jnp.concatenate(level_log(words, levels))
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
+
+
+def _letters(alg: AbstractHopfAlgebra, steps: Any, values: Any) -> Array:
+    """Steps as primitive elements of an algebra known by its interface alone."""
+    steps = jnp.diff(values, axis=-2) if steps is None else steps
+    letters = np.flatnonzero(alg.primitive_weights == 1)
+    if letters.size != alg.dim:
+        raise ValueError(
+            f"{alg} has {letters.size} primitive elements of weight one for its "
+            f"{alg.dim} channels, so steps of a path have no meaning in it; use "
+            "signature_from_increments."
+        )
+    ell = jnp.zeros((*steps.shape[:-1], alg.primitive_size), steps.dtype)
+    return ell.at[..., letters].set(steps)
 
 
 def _is_left_point(brackets: Any) -> bool:
@@ -203,20 +216,28 @@ def signature(
 
     - `path`: array `(..., times, dim)` or a [`arborax.SampledPath`][]. A single point
         has the unit signature (zeros). Repeated points contribute nothing.
-    - `alg`: the algebra, with `dim` channels.
+    - `alg`: the algebra, with `dim` channels. One that is not of this library works
+        through its interface, for the canonical lift: its primitives of weight one are
+        the channels.
     - `brackets`: increments of the quadratic covariation. `None`: canonical
-        (Stratonovich, piecewise linear) lift. `"realised"`: $\delta X \delta X^\top$.
+        (Stratonovich, piecewise linear) lift. `"realised"`: $\delta X \delta X^\top$ of
+        the observed increments, zero for channels of finite variation, see
+        [`arborax.SampledPath.realised_brackets`][]. An array has no marks and no
+        gaps; time as its first channel is marked by
+        `SampledPath(ts, xs, finite_variation=(0,))`.
         Array `(..., times - 1, dim, dim)`: supplied, symmetric, differentiable.
         `"left-point"`: tree coordinates are the left-point iterated sums at every
-        depth. `Shuffle` refuses brackets, `Ito` requires them.
+        depth, of all channels alike. They use no value that interpolation filled in:
+        missing values are carried forward, and a path that was interpolated is
+        refused. `Shuffle` refuses brackets, `Ito` requires them.
 
     **Returns:**
 
-    Array `(..., alg.size)` of the dtype of the path.
+    Array `(..., alg.size)` of the dtype of the path. A path with values that are not
+    finite is refused; inside compiled code its result is NaN throughout.
     """
-    values, brackets = read_path(path, alg, brackets, finite=False)
-    check = isinstance(path, Tracer)
-    return signature_of_steps(alg, None, brackets, values, check)
+    read = read_path(path, alg, brackets)
+    return read.guard(signature_of_steps(alg, None, read.brackets, read.values))
 
 
 def log_signature(
@@ -233,14 +254,13 @@ def log_signature(
 
     Array `(..., alg.primitive_size)`.
     """
-    values, brackets = read_path(path, alg, brackets, finite=False)
-    check = isinstance(path, Tracer)
-    return log_signature_of_steps(alg, None, brackets, values, check)
+    read = read_path(path, alg, brackets)
+    return read.guard(log_signature_of_steps(alg, None, read.brackets, read.values))
 
 
 def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:
     """Chen's identity: the signature over two adjacent intervals, in time order."""
-    return alg.product(jnp.asarray(s), jnp.asarray(t))
+    return alg.product(*read_elements(alg, s=s, t=t))
 
 
 def signature_from_increments(
@@ -260,12 +280,11 @@ def signature_from_increments(
     Array `(..., alg.size)`. Steps are multiplied in about `sqrt(steps)` chunks, each
     recomputed in the backward pass, so memory grows like `sqrt(steps) * size`.
     """
-    ell = jnp.asarray(ell)
+    (ell,) = read_elements(alg, primitive=True, ell=ell)
     if ell.ndim < 2:
         raise ValueError(
             f"`ell` must have shape (..., steps, {alg.primitive_size}), got {ell.shape}"
         )
-    alg._check(ell, "ell", primitive=True)
     steps = ell.shape[-2]
     chunk = max(1, int(steps**0.5))
     count = max(1, -(-steps // chunk))
@@ -278,7 +297,7 @@ def signature_from_increments(
         return group, None
 
     start = jnp.zeros((*ell.shape[:-3], alg.size), ell.dtype)
-    group, _ = jax.lax.scan(advance, start, jnp.moveaxis(ell, -3, 0))
+    group, _ = scan(advance, start, jnp.moveaxis(ell, -3, 0))
     return group
 
 

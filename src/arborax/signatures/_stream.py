@@ -1,13 +1,15 @@
 """Signatures as the path grows: updates, expanding and sliding windows."""
 
+from collections.abc import Callable
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._inputs import as_count
 from ..algebra import AbstractHopfAlgebra
-from ._increments import read_path
+from ._increments import check_leading, read_elements, read_path
 from ._signature import log_signature_of_steps, signature_of_steps
 
 
@@ -29,8 +31,11 @@ def extend_signature(
 
     The signature over the whole time, `s * signature(path)`.
     """
-    values, brackets = read_path(path, alg, brackets)
-    return alg.product(s, signature_of_steps(alg, jnp.diff(values, axis=-2), brackets))
+    read = read_path(path, alg, brackets)
+    steps = jnp.diff(read.values, axis=-2)
+    (s,) = read_elements(alg, s=s)
+    check_leading("s", "path", s.shape[:-1], steps.shape[:-2])
+    return read.guard(alg.product(s, signature_of_steps(alg, steps, read.brackets)))
 
 
 def expanding_signature(
@@ -43,22 +48,25 @@ def expanding_signature(
     Array `(..., times, alg.size)`; the first entry is the unit (zeros). Cost and
     memory are those of the output, times a logarithm of the length for the work.
     """
-    values, brackets = read_path(path, alg, brackets)
-    steps = jnp.diff(values, axis=-2)[..., None, :]
+    read = read_path(path, alg, brackets)
+    brackets = read.brackets
+    steps = jnp.diff(read.values, axis=-2)[..., None, :]
     if brackets is not None and not isinstance(brackets, str):
         brackets = brackets[..., None, :, :]
     each = signature_of_steps(alg, steps, brackets)
     start = jnp.zeros((*each.shape[:-2], 1, alg.size), each.dtype)
     each = jnp.concatenate([start, each], axis=-2)
-    return jax.lax.associative_scan(alg.product, each, axis=each.ndim - 2)
+    return read.guard(jax.lax.associative_scan(alg.product, each, axis=each.ndim - 2))
 
 
-def _windows(path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any):
-    """Steps and brackets `(..., windows, window, ...)`, the tail padded with zeros."""
-    if not isinstance(window, int) or window < 1:
-        raise ValueError(f"`window` must be a positive number of steps, got {window!r}")
-    values, brackets = read_path(path, alg, brackets)
-    steps = jnp.diff(values, axis=-2)
+def _over_windows(
+    sum_up: Callable, path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any
+) -> Array:
+    """`sum_up` of steps `(..., windows, window, dim)`, the tail padded with zeros."""
+    window = as_count("window", window)
+    read = read_path(path, alg, brackets)
+    brackets = read.brackets
+    steps = jnp.diff(read.values, axis=-2)
     length = steps.shape[-2]
     if length == 0:
         raise ValueError("the path has a single point, so there is no window to sum up")
@@ -73,7 +81,7 @@ def _windows(path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any):
 
     if brackets is not None and not isinstance(brackets, str):
         brackets = cut(brackets, 3)
-    return cut(steps, 2), brackets
+    return read.guard(sum_up(alg, cut(steps, 2), brackets))
 
 
 def windowed_signature(
@@ -86,11 +94,11 @@ def windowed_signature(
     Array `(..., windows, alg.size)`. The last window may be short: it is padded by
     repeating the last point, which changes nothing.
     """
-    return signature_of_steps(alg, *_windows(path, alg, window, brackets))
+    return _over_windows(signature_of_steps, path, alg, window, brackets)
 
 
 def windowed_log_signature(
     path: Any, alg: AbstractHopfAlgebra, window: int, brackets: Any = None
 ) -> Float[Array, "..."]:
     """Log-signatures `(..., windows, alg.primitive_size)` over consecutive windows."""
-    return log_signature_of_steps(alg, *_windows(path, alg, window, brackets))
+    return _over_windows(log_signature_of_steps, path, alg, window, brackets)

@@ -27,6 +27,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._primitive import is_symbolic
 from ..algebra import Ito, Shuffle, SparseMap
 from ._outer import outer
 from ._pieces import in_pieces
@@ -207,11 +208,15 @@ def cached_levels(
     """
     batch = letters[0].shape[0]
     one = _bytes_of_streams(words, letters)
-    if batch * one < 3 * _CACHE or jax.default_backend() != "cpu":
+    if is_symbolic(batch) or batch * one < 3 * _CACHE or not _on_cpu():
         return tensor_levels(words, letters, values)
     size = max(4, _CACHE // one)  # matrix products of fewer than four paths are slow
     function = ft.partial(tensor_levels, words)
     return in_pieces(function, (letters, values), size, axis=1)
+
+
+def _on_cpu() -> bool:
+    return jax.default_backend() == "cpu"
 
 
 def _bytes_of_streams(words: Shuffle | Ito, letters: list[Array]) -> int:

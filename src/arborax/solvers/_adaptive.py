@@ -8,18 +8,18 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.tree_util as jtu
 import numpy as np
-from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
+from .._values import is_concrete, shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
 from ..paths import SampledPath
 from ..signatures import combine, rough_path
 from ._base import AbstractSolver
+from ._checks import as_state, check_calculus, check_count, check_geometry, check_solver
 from ._low_storage import CF4
-from ._solution import RESULTS, Solution
-from ._solve import check_calculus
+from ._solution import RESULTS, Solution, throw_failure
 from ._window import step_window
 
 
@@ -27,7 +27,7 @@ class DyadicControl(eqx.Module):
     """Log-signatures of a path over all dyadic intervals of its time span.
 
     Level `l` has `2**l` intervals of equal length; coarser levels are joined from the
-    finest by Chen's relation. Made by [`arborax.dyadic_control`][], once a path.
+    finest by Chen's relation. Made by [`arborax.dyadic_control`][], once per path.
     """
 
     alg: AbstractHopfAlgebra = eqx.field(static=True)
@@ -59,9 +59,20 @@ def dyadic_control(
     path = xs if isinstance(xs, SampledPath) else SampledPath(ts, xs)
     if levels is None:
         levels = max(0, int(math.log2(max(path.num_times - 1, 1))))
-    if levels < 0:
-        raise ValueError(f"`levels` must not be negative, got {levels}.")
+    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 0:
+        raise ValueError(
+            f"`levels` must be an integer and not negative, got {shown(levels)}."
+        )
     filled = path.filled().ts
+    if not is_concrete(filled):
+        raise ValueError(
+            "`dyadic_control` cuts the time span on the host, so its times must not be "
+            "traced. Build the control outside `jit`."
+        )
+    if path.batch_shape:
+        raise ValueError(
+            f"`dyadic_control` takes one path, got batch shape {path.batch_shape}."
+        )
     grid = np.asarray(filled[0]) + np.linspace(0.0, 1.0, 2**levels + 1) * np.asarray(
         filled[-1] - filled[0]
     )
@@ -158,7 +169,7 @@ def solve_adaptive(
     - `rtol`, `atol`: relative and absolute tolerance.
     - `solver`, `substeps`: the scheme inside a window.
     - `max_windows`: give up after so many accepted windows.
-    - `throw`: whether to raise on failure; otherwise see `result`.
+    - `throw`: whether to raise a `ValueError` on failure; otherwise see `result`.
 
     **Returns:**
 
@@ -168,27 +179,31 @@ def solve_adaptive(
     """
     if not isinstance(control, DyadicControl):
         raise TypeError(
-            f"`control` must come from `dyadic_control`, got {type(control)}."
+            "`control` must come from `arborax.dyadic_control`, got "
+            f"{shown(type(control).__name__)}."
         )
-    if any(isinstance(x, Tracer) for x in jtu.tree_leaves((y0, control))):
+    if not is_concrete(y0, control):
         raise ValueError(
             "`solve_adaptive` runs on the host and cannot be jitted, vmapped or "
             "differentiated. Use it to choose knots, then call `solve`."
         )
+    check_geometry(geometry)
+    y0, geometry = as_state(y0, geometry)
     check_calculus(control.calculus, geometry)
-    solver.check(geometry)
-    if not (rtol >= 0 and atol >= 0 and rtol + atol > 0):
+    check_solver(solver, geometry, control.calculus)
+    check_count("substeps", substeps)
+    check_count("max_windows", max_windows)
+    if not (rtol >= 0 and atol >= 0 and 0 < rtol + atol < math.inf):
         raise ValueError(f"tolerances must be positive, got {rtol=}, {atol=}.")
-    y0 = jtu.tree_map(jnp.asarray, y0)
     depth = control.alg.depth
     lifted = [
         lift(fields, type(control.alg)(control.alg.dim, m), geometry)
         for m in range(1, depth + 1)
     ]
-    check_lift(lifted[0], y0)
+    grid = np.asarray(control.knots)
+    check_lift(lifted[0], y0, jnp.asarray(grid[0]))
     dtype = jtu.tree_leaves(y0)[0].dtype
     levels = [np.asarray(level, dtype) for level in control.levels]
-    grid = np.asarray(control.knots, dtype)
     finest = len(levels) - 1
     cells = 2**finest
     shares = _shares(control)
@@ -248,7 +263,7 @@ def solve_adaptive(
         result = RESULTS.successful
     stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *ys)
     if throw:
-        stacked = result.error_if(stacked, result != RESULTS.successful)
+        stacked = throw_failure(result, stacked)
     stats = {
         "num_windows": len(depths),
         "num_rejected": rejected,

@@ -3,11 +3,11 @@
 from typing import Any
 
 import equinox as eqx
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
+from .._varying import scan
 from ..lifts import DrivingFields, WindowField
 from ._base import AbstractSolver
 from ._window import run, window_field, window_row
@@ -36,49 +36,50 @@ def hoist(field: WindowField, t, y: PyTree[Array]) -> WindowField:
 
 
 @eqx.filter_custom_vjp
-def reversible_run(vjp_arg, *, solver, substeps: int, knots, save: bool):
-    """As `run`, with `vjp_arg = (field, y0, lams)`.
+def reversible_run(vjp_arg, *, solver, substeps: int, save: bool):
+    """As `run`, with `vjp_arg = (field, y0, lams, knots)`.
 
     The backward pass steps back from the final state with the same scheme and negative
     step, and differentiates each local step there. States are reproduced up to the
     round-trip defect of the scheme, of order 5 or 7 in the step, and so are gradients.
     """
-    field, y0, lams = vjp_arg
+    field, y0, lams, knots = vjp_arg
     return run(field, solver, substeps, y0, lams, knots, save, by_index=True)
 
 
 @reversible_run.def_fwd
-def _forward(perturbed, vjp_arg, *, solver, substeps, knots, save):
+def _forward(perturbed, vjp_arg, *, solver, substeps, save):
     del perturbed
-    field, y0, lams = vjp_arg
+    field, y0, lams, knots = vjp_arg
     out = run(field, solver, substeps, y0, lams, knots, save, by_index=True)
     return out, out[0]
 
 
 @reversible_run.def_bwd
-def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots, save):
-    field, y0, lams = vjp_arg
-    # The only output that grows with the number of windows; made only if asked for.
+def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, save):
+    field, y0, lams, knots = vjp_arg
+    # Outputs that grow with the number of windows are made only if asked for.
     keep_lams = perturbed[2]
+    keep_knots = perturbed[3] and field.time_dependent
     last_grad, saved_grad = grad_out
     dynamic, static = eqx.partition(field, eqx.is_inexact_array)
     h = jnp.asarray(1 / substeps, lams.dtype)
 
-    def local(dynamic, y, lam, t0, t1, s):
-        f = window_field(eqx.combine(dynamic, static), lam, t0, t1)
+    def local(dynamic, y, row, s):
+        f = window_field(eqx.combine(dynamic, static), *row)
         return solver.step(f, field.geometry, s, y, h)
 
     def substep(carry, s):
         y, grads, row = carry
-        grad_field, grad_y, grad_lam = grads
-        lam, t0, t1 = row
-        back = window_field(field, lam, t0, t1)
+        grad_field, grad_y, grad_row = grads
+        back = window_field(field, *row)
         y = solver.step(back, field.geometry, s + h, y, -h)
+        wanted = row if keep_knots else row[:1]
         _, pull = eqx.filter_vjp(
-            lambda d, z, x: local(d, z, x, t0, t1, s), dynamic, y, lam
+            lambda d, z, x: local(d, z, (*x, *row[len(x) :]), s), dynamic, y, wanted
         )
-        more_field, grad_y, more_lam = pull(grad_y)
-        grads = (_add(grad_field, more_field), grad_y, grad_lam + more_lam)
+        more_field, grad_y, more_row = pull(grad_y)
+        grads = (_add(grad_field, more_field), grad_y, _add(grad_row, more_row))
         return (y, grads, row), None
 
     def window(carry, row):
@@ -86,11 +87,11 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots
         k, saved = row
         row = window_row(lams, knots, k)
         grad_y = _add(grad_y, saved)
-        grads = (grad_field, grad_y, jnp.zeros_like(row[0]))
+        grads = (grad_field, grad_y, zeros(row if keep_knots else row[:1]))
         steps = jnp.arange(substeps, dtype=lams.dtype) * h
-        (y, grads, _), _ = lax.scan(substep, (y, grads, row), steps, reverse=True)
-        grad_field, grad_y, grad_lam = grads
-        return (y, grad_field, grad_y), grad_lam if keep_lams else None
+        (y, grads, _), _ = scan(substep, (y, grads, row), steps, reverse=True)
+        grad_field, grad_y, (grad_lam, *grad_times) = grads
+        return (y, grad_field, grad_y), (grad_lam if keep_lams else None, grad_times)
 
     zeros = lambda tree: jtu.tree_map(jnp.zeros_like, tree)  # noqa: E731
     last_grad = _fill(last_grad, residual)
@@ -103,8 +104,14 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, knots
         saved_grad = None
     start = (residual, zeros(dynamic), last_grad)
     rows = (jnp.arange(lams.shape[0]), saved_grad)
-    (_, grad_field, grad_y), grad_lams = lax.scan(window, start, rows, reverse=True)
-    return grad_field, grad_y, grad_lams
+    (_, grad_field, grad_y), outputs = scan(window, start, rows, reverse=True)
+    grad_lams, grad_times = outputs
+    grad_knots = None
+    if keep_knots:
+        # A knot ends one window and starts the next.
+        starts, stops = grad_times
+        grad_knots = jnp.pad(starts, (0, 1)) + jnp.pad(stops, (1, 0))
+    return grad_field, grad_y, grad_lams, grad_knots
 
 
 def _add(x: PyTree[Array], y: PyTree[Array] | None) -> PyTree[Array]:

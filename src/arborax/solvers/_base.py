@@ -9,7 +9,6 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
-from ..lifts import is_flat
 
 
 class AbstractSolver(eqx.Module):
@@ -58,13 +57,20 @@ class AbstractSolver(eqx.Module):
         """A step and, where the scheme has one, its embedded local error estimate in
         ambient coordinates."""
 
-    def check(self, geometry: AbstractGeometry) -> None:
-        """Refuse a geometry the scheme cannot move on."""
-        if self.euclidean and not is_flat(geometry):
+    def check(self, geometry: AbstractGeometry, calculus: str = "stratonovich") -> None:
+        """Refuse a geometry the scheme cannot move on, and an Itô equation if the
+        scheme has order 1: it would converge to another equation."""
+        if self.euclidean and not geometry.flat:
             raise ValueError(
                 f"{type(self).__name__} adds increments and would leave {geometry}. "
                 "Use a scheme that moves with the group action, such as `CFEES25`, "
                 "`CF4` or `RKMK`."
+            )
+        if calculus == "ito" and self.order < 2:
+            raise ValueError(
+                f"{type(self).__name__} has order {self.order}, but Itô equations need "
+                "order 2 at least: with less the solution converges to that of another "
+                "equation. Use `CFEES25`, `CF4` or, in flat space, `Heun`."
             )
 
 

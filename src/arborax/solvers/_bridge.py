@@ -9,14 +9,21 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
+from .._values import refuse
 from ..geometry import AbstractGeometry
 from ..lifts import lift, lifted_fields, WindowField
 from ..signatures import RoughPath
 from ._base import AbstractSolver
+from ._checks import check_calculus, check_control, check_geometry
 from ._low_storage import CFEES25
 from ._runge_kutta import EuclideanRK
-from ._solve import check_calculus
 from ._window import window_field
+
+
+_CROSSES = (
+    "A step crosses a knot of the control. Use `diffrax.StepTo(control.knots)` or "
+    "`diffrax.ClipStepSizeController(.., step_ts=control.knots)`."
+)
 
 
 class RoughTerm(diffrax.AbstractTerm):
@@ -29,7 +36,11 @@ class RoughTerm(diffrax.AbstractTerm):
     Steps must not cross a knot (the log-signature of a step is taken inside one
     window): step to the knots with `diffrax.StepTo(control.knots)`, or clip with
     `diffrax.ClipStepSizeController(controller, step_ts=control.knots)`. A step across
-    a knot is an error.
+    a knot turns the solution into NaN, and is an error within
+    [`arborax.debug_checks`][]. (`diffeqsolve` always runs compiled.)
+
+    Itô equations need a solver of order 2 at least. [`arborax.LogODE`][] refuses
+    others; a Diffrax solver used as it is cannot be checked.
 
     **Arguments:**
 
@@ -47,6 +58,8 @@ class RoughTerm(diffrax.AbstractTerm):
         control: RoughPath,
         geometry: AbstractGeometry,
     ):
+        check_geometry(geometry)
+        check_control(control)
         check_calculus(control.calculus, geometry)
         self.field = lift(fields, control.alg, geometry)
         self.control = control
@@ -71,12 +84,8 @@ class RoughTerm(diffrax.AbstractTerm):
         window = control.window(t0)
         stop = control.knots[window + 1]
         slack = 1e-5 * (stop - control.knots[window])
-        t1 = eqx.error_if(
-            jnp.asarray(t1, control.knots.dtype),
-            jnp.asarray(t1, stop.dtype) > stop + slack,
-            "A step crosses a knot of the control. Use `diffrax.StepTo(control.knots)` "
-            "or `diffrax.ClipStepSizeController(.., step_ts=control.knots)`.",
-        )
+        t1 = jnp.asarray(t1, control.knots.dtype)
+        t1 = refuse(t1, t1 > stop + slack, _CROSSES)
         return control.log_signature(t0, jnp.minimum(t1, stop), window=window)
 
     def prod(self, vf: PyTree[Array], control: Array) -> PyTree[Array]:
@@ -149,9 +158,9 @@ class LogODE(diffrax.AbstractAdaptiveSolver):
         return self.base.order
 
     def init(self, terms, t0, t1, y0, args) -> None:
-        geometry = _unwrap(terms).geometry
-        self.base.check(geometry)
-        geometry.check_shape(y0)
+        term = _unwrap(terms)
+        self.base.check(term.geometry, term.control.calculus)
+        term.geometry.check_shape(y0)
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         del solver_state, made_jump
@@ -159,7 +168,7 @@ class LogODE(diffrax.AbstractAdaptiveSolver):
         geometry = field.geometry
         dtype = jtu.tree_leaves(y0)[0].dtype
         lam = terms.contr(t0, t1).astype(dtype)
-        start, stop = (jnp.asarray(t, dtype) for t in self._times(terms, t0, t1))
+        start, stop = self._times(terms, t0, t1)
         f = window_field(field, lam, start, stop)
         zero, one = jnp.zeros((), dtype), jnp.ones((), dtype)
         y1, error = self.base.step_with_error(f, geometry, zero, y0, one)

@@ -5,11 +5,11 @@ import math
 from collections.abc import Callable
 
 import jax
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ..geometry._settle import settle
 from ._base import AbstractSolver, add, combination, scale, subtract
@@ -37,12 +37,19 @@ def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
         d = add(scale(a, d), k)
         return (d, geometry.act(scale(b, d), z)), (z, k)
 
-    (_, y1), (states, generators) = lax.scan(stage, (register, y), tuple(table))
+    (_, y1), (states, generators) = scan(stage, (register, y), tuple(table))
     return y1, states, generators
 
 
 class LieEuler(AbstractSolver):
-    r"""The Lie-Euler scheme $y_1 = \exp(h \xi(y_0)) \cdot y_0$. Order 1, one stage."""
+    r"""The Lie-Euler scheme $y_1 = \exp(h \xi(y_0)) \cdot y_0$. Order 1, one stage.
+
+    For drivers of bounded variation. A step leaves out $\frac12 L' L$ of the window
+    field $L$, which for a Brownian driver has a mean as large as the window is long: as
+    windows shrink the scheme converges to another equation. Itô controls are refused;
+    a rough driver with a Stratonovich control cannot be told from a smooth one, so
+    choose a scheme of order 2 for it yourself.
+    """
 
     @property
     def order(self) -> int:

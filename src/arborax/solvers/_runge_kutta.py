@@ -13,6 +13,8 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._values import shown
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ._base import AbstractSolver, add, combination, scale, subtract
 
@@ -36,10 +38,13 @@ def _as_tableau(scheme: Any, order: int | None) -> Tableau:
     if not isinstance(tableau, diffrax.ButcherTableau):
         raise TypeError(
             "expected an explicit Diffrax Runge-Kutta solver (`diffrax.Dopri5()`) or a "
-            f"`diffrax.ButcherTableau`, got {scheme!r}."
+            f"`diffrax.ButcherTableau`, got {shown(scheme)}. Other schemes "
+            "are arborax's own: `LieEuler`, `CFEES25`, `CF4`."
         )
     if tableau.implicit:
-        raise ValueError(f"{scheme!r} is implicit; an explicit scheme is needed.")
+        raise ValueError(
+            f"{type(scheme).__name__} is implicit; an explicit scheme is needed."
+        )
     if order is None:
         if scheme is tableau:
             raise ValueError("give the `order` of a bare Butcher tableau.")
@@ -76,7 +81,7 @@ def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
         jnp.asarray(tableau.a, dtype),
         jnp.asarray(tableau.c, dtype),
     )
-    return lax.scan(stage, ks, rows)[0]
+    return scan(stage, ks, rows)[0]
 
 
 class RKMK(AbstractSolver):
@@ -85,7 +90,7 @@ class RKMK(AbstractSolver):
     0$.
 
     The series of $\mathrm{dexp}^{-1}$ is cut where the order of the scheme is kept; one
-    exponential a stage, and commutators from order 3 on. Order of the tableau.
+    exponential per stage, and commutators from order 3 on. Order of the tableau.
 
     **Arguments:**
 

@@ -3,18 +3,27 @@
 import functools as ft
 from collections.abc import Callable, Sequence
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree, Real
 
-from ..geometry import AbstractGeometry, Euclidean
-from ..lifts import check_lift, is_flat, lift, WindowField
+from .._values import is_concrete, refuse, shown
+from ..geometry import AbstractGeometry
+from ..lifts import check_lift, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports
 from ._base import AbstractSolver
+from ._checks import (
+    as_knots,
+    as_state,
+    as_times,
+    check_calculus,
+    check_control,
+    check_count,
+    check_solver,
+)
 from ._low_storage import CFEES25, recomputes_stages
-from ._solution import RESULTS, Solution
+from ._solution import RESULTS, Solution, throw_failure
 from ._window import run, step_window
 
 
@@ -26,23 +35,10 @@ _SAVES = ("knots", "final")
 def build_field(
     fields: Callable | Sequence[Callable] | WindowField,
     control,
-    geometry: AbstractGeometry | None,
+    geometry: AbstractGeometry,
     y0: PyTree[Array],
 ) -> WindowField:
     """Lift the fields for a control, refusing whatever can be seen to be wrong."""
-    for name in ("alg", "knots", "log_signatures", "calculus"):
-        if not hasattr(control, name):
-            raise TypeError(
-                "`control` must be a log-signature control, as made by "
-                f"`arborax.rough_path`; got {type(control)}."
-            )
-    if geometry is None:
-        if not isinstance(y0, jax.Array) or y0.ndim != 1:
-            raise ValueError(
-                "without a `geometry` the state is a Euclidean vector of shape (n,); "
-                f"got {jtu.tree_map(jnp.shape, y0)}. Give the geometry."
-            )
-        geometry = Euclidean(y0.shape[0])
     check_calculus(control.calculus, geometry)
     if isinstance(fields, WindowField):
         field = fields
@@ -53,48 +49,33 @@ def build_field(
             )
     else:
         field = lift(fields, control.alg, geometry)
-    check_lift(field, y0)
+    check_lift(field, y0, as_knots(control)[0])
     return field
 
 
-def check_calculus(calculus: str, geometry: AbstractGeometry) -> None:
-    """Refuse an Itô control where the geometry gives it no meaning."""
-    if calculus not in ("ito", "stratonovich"):
-        raise ValueError(
-            f"a control is 'ito' or 'stratonovich', got calculus={calculus!r}."
-        )
-    if calculus == "ito" and getattr(geometry, "connection", None) is None:
-        raise ValueError(
-            f"the control carries Itô brackets, but {geometry} has no connection to "
-            "give an Itô equation its meaning. Choose a connection, or build the "
-            "control without brackets (Stratonovich)."
-        )
-
-
-def _check_options(solver, substeps, adjoint, interpolation, save, ts, geometry):
-    if not isinstance(solver, AbstractSolver):
-        raise TypeError(
-            f"`solver` must be an arborax solver, got {solver!r}. Wrap a Diffrax "
-            "Runge-Kutta solver as `EuclideanRK(solver)` or `RKMK(solver)`."
-        )
-    solver.check(geometry)
-    if isinstance(substeps, bool) or not isinstance(substeps, int) or substeps < 1:
-        raise ValueError(f"`substeps` must be a positive integer, got {substeps!r}.")
+def _check_options(adjoint, interpolation, save, ts, solver, control, geometry):
     for name, value, allowed in (
         ("adjoint", adjoint, _ADJOINTS),
         ("interpolation", interpolation, _INTERPOLATIONS),
         ("save", save, _SAVES),
     ):
-        if value not in allowed:
-            raise ValueError(f"`{name}` must be one of {allowed}, got {value!r}.")
+        if not isinstance(value, str) or value not in allowed:
+            raise ValueError(f"`{name}` must be one of {allowed}, got {shown(value)}.")
     if adjoint == "reversible":
         supports(solver)
-    if ts is not None and save == "final":
+    if ts is None:
+        return
+    if save == "final":
         raise ValueError("give either `ts` or `save='final'`, not both.")
-    if ts is not None and interpolation == "linear" and not is_flat(geometry):
+    if interpolation == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use `interpolation='log-ode'` or "
             "'geodesic'."
+        )
+    if interpolation == "log-ode" and not hasattr(control, "log_signature"):
+        raise ValueError(
+            "this control has no log-signatures inside its windows. Build it with "
+            "`arborax.rough_path`, or use `interpolation='geodesic'`."
         )
 
 
@@ -119,6 +100,7 @@ def _interpolate(
     last = knots.shape[0] - 2
     window = jnp.clip(jnp.searchsorted(knots, ts, side="right") - 1, 0, last)
     geometry = field.geometry
+    dtype = jtu.tree_leaves(states)[0].dtype
 
     def state(k):
         return jtu.tree_map(lambda leaf: leaf[k], states)
@@ -126,9 +108,12 @@ def _interpolate(
     def one(k, t):
         y, t0, t1 = state(k), knots[k], knots[k + 1]
         if interpolation == "log-ode":
-            lam = control.log_signature(t0, t, window=k).astype(knots.dtype)
+            lam = control.log_signature(t0, t, window=k).astype(dtype)
             return step_window(field, solver, substeps, y, lam, t0, t)
-        z, theta = state(k + 1), (t - t0) / (t1 - t0)
+        # Padding repeats the last knot; its windows have no length.
+        empty = t1 == t0
+        theta = (t - t0) / jnp.where(empty, jnp.ones_like(t0), t1 - t0)
+        theta, z = theta.astype(dtype), state(k + 1)
         if interpolation == "geodesic":
             return geometry.exp(y, theta * geometry.log(y, z))
         return jtu.tree_map(lambda a, b: a + theta * (b - a), y, z)
@@ -164,50 +149,47 @@ def solve(
 
     - `fields`: `fields(y)` or `fields(t, y)` returning the `d` driving fields in frame
         coordinates, shape `(d, geometry.dim)`, or a list of `d` callables; see
-        [`arborax.lift`][].
+        [`arborax.lift`][]. `t` has the dtype of the knots, whatever that of the state.
     - `y0`: the initial state, a point of the geometry.
     - `control`: from [`arborax.rough_path`][].
     - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
     - `solver`: the scheme inside a window.
     - `substeps`: number of steps of the scheme in each window.
-    - `ts`: times at which to return states, in any order, within the knots. By default
-        states are returned at the knots.
+    - `ts`: times at which to return states, in any order, within the knots, whose dtype
+        they take. By default states are returned at the knots.
     - `interpolation`: how states at `ts` are found from that at the start of their
-        window: `"log-ode"` solves the window anew with the log-signature up to the time
-        asked for, so that the output is as rough as it should be; `"geodesic"` is
+        window: `"log-ode"` solves the window again with the log-signature up to the
+        time asked for, so that the output is as rough as it should be; `"geodesic"` is
         cheaper, and smooth between knots; `"linear"` is for flat spaces.
     - `save`: `"knots"` or `"final"` (the last state only).
-    - `adjoint`: `"checkpointed"` stores one state a window (CF-EES schemes: a state and
-        a register a stage) and recomputes the rest; `"reversible"` (CF-EES schemes)
-        stores the last state only and steps back, with gradients that agree up to the
-        round-trip defect; `"direct"` stores everything, except that CF-EES schemes
-        always recompute their stages.
-    - `throw`: whether to raise on failure. Otherwise look at `result`.
+    - `adjoint`: `"checkpointed"` stores one state per window (CF-EES schemes: a state
+        and a register per stage) and recomputes the rest; `"reversible"` (CF-EES
+        schemes) stores the last state only and steps back, with gradients that agree up
+        to the round-trip defect; `"direct"` stores everything, except that CF-EES
+        schemes always recompute their stages.
+    - `throw`: whether failure is an error. If it is, a failed solve raises a
+        `ValueError`; in compiled code all its states are NaN instead, and `result` says
+        why (within [`arborax.debug_checks`][] compiled code raises). With
+        `throw=False` states are left as they are: look at `result`.
 
     **Returns:**
 
     A [`arborax.Solution`][]. Under `ts=None` the first saved state is `y0`.
     """
-    y0 = jtu.tree_map(jnp.asarray, y0)
-    for leaf in jtu.tree_leaves(y0):
-        if not jnp.issubdtype(leaf.dtype, jnp.floating):
-            raise TypeError(f"`y0` must be floating point, got {leaf.dtype}.")
+    check_control(control)
+    y0, geometry = as_state(y0, geometry)
+    check_solver(solver, geometry, control.calculus)
+    check_count("substeps", substeps)
+    _check_options(adjoint, interpolation, save, ts, solver, control, geometry)
     field = build_field(fields, control, geometry, y0)
-    geometry = field.geometry
-    _check_options(solver, substeps, adjoint, interpolation, save, ts, geometry)
     dtype = jtu.tree_leaves(y0)[0].dtype
     lams = jnp.asarray(control.log_signatures).astype(dtype)
-    knots = jnp.asarray(control.knots).astype(dtype)
-    if lams.ndim != 2:
-        raise ValueError(
-            f"`solve` takes one control, with log-signatures (windows, primitives); "
-            f"got {lams.shape}. Use `jax.vmap` over a batch of controls."
-        )
+    knots = as_knots(control)
     keep = save == "knots"
     if adjoint == "reversible":
         field = hoist(field, knots[0], y0)
         last, saved = reversible_run(
-            (field, y0, lams), solver=solver, substeps=substeps, knots=knots, save=keep
+            (field, y0, lams, knots), solver=solver, substeps=substeps, save=keep
         )
     else:
         wrap = lambda body: body  # noqa: E731
@@ -220,24 +202,20 @@ def solve(
         out_ts, ys = knots, jtu.tree_map(first_and_rest, y0, saved)
     else:
         out_ts, ys = knots[-1:], jtu.tree_map(lambda a: a[None], last)
+    outside = jnp.zeros((), bool)
     if ts is not None:
-        out_ts = jnp.asarray(ts).astype(dtype)
-        out_ts = _check_times(out_ts, knots)
+        out_ts, outside = as_times(ts, knots)
+        if is_concrete(outside):
+            refuse(out_ts, outside, str(RESULTS.times_outside))
+        # There is no state at these times, whether or not failure is an error.
+        times = jnp.where(outside, jnp.nan, out_ts)
         ys = _interpolate(
-            field, solver, substeps, control, knots, ys, out_ts, interpolation
+            field, solver, substeps, control, knots, ys, times, interpolation
         )
     result = judge(geometry, y0, last, ys)
+    result = RESULTS.where(jnp.any(outside), RESULTS.times_outside, result)
     if throw:
-        ys = result.error_if(ys, result != RESULTS.successful)
+        ys = throw_failure(result, ys)
     windows = lams.shape[0]
     stats = {"num_windows": windows, "num_steps": windows * substeps}
     return Solution(out_ts, ys, result, stats)
-
-
-def _check_times(ts, knots):
-    if ts.ndim != 1:
-        raise ValueError(f"`ts` must have shape (times,), got {ts.shape}.")
-    outside = (ts < knots[0]) | (ts > knots[-1])
-    return eqx.error_if(
-        ts, jnp.any(outside | ~jnp.isfinite(ts)), "`ts` must lie within the knots."
-    )

@@ -6,6 +6,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
+from .._varying import scan
 from ..geometry import AbstractGeometry
 from ..lifts import WindowField
 from ._base import AbstractSolver
@@ -14,11 +15,20 @@ from ._base import AbstractSolver
 def window_field(
     field: WindowField, lam: Float[Array, " primitives"], t0, t1
 ) -> Callable:
-    """The field `f(s, y)` of one window, `s` running over `[0, 1]`."""
+    """The field `f(s, y)` of one window, `s` running over `[0, 1]`.
+
+    Times keep their own dtype, which may have more digits than the state.
+    """
     coefficients = field.coefficients(lam)
     if not field.time_dependent:
         return lambda s, y: field.evaluate(None, y, coefficients)
-    return lambda s, y: field.evaluate(t0 + s * (t1 - t0), y, coefficients)
+    t0, t1 = jnp.asarray(t0), jnp.asarray(t1)
+
+    def f(s, y):
+        t = t0 + s.astype(t0.dtype) * (t1 - t0)
+        return field.evaluate(t, y, coefficients)
+
+    return f
 
 
 def run_steps(
@@ -37,7 +47,7 @@ def run_steps(
     def body(z, s):
         return solver.step(f, geometry, s, z, h), None
 
-    return lax.scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]
+    return scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]
 
 
 def step_window(
@@ -80,8 +90,8 @@ def run(
 
     if by_index:
         indexed = lambda y, k: body(y, window_row(lams, knots, k))  # noqa: E731
-        return lax.scan(indexed, y0, jnp.arange(lams.shape[0]))
-    return lax.scan(body, y0, (lams, knots[:-1], knots[1:]))
+        return scan(indexed, y0, jnp.arange(lams.shape[0]))
+    return scan(body, y0, (lams, knots[:-1], knots[1:]))
 
 
 def window_row(lams: Array, knots: Array, k: Array) -> tuple[Array, Array, Array]:

@@ -15,15 +15,29 @@ def _is_array(x: Any) -> bool:
     return eqx.is_array(x) or isinstance(x, np.ndarray)
 
 
+def _is_list_of_numbers(x: Any) -> bool:
+    return isinstance(x, list) and bool(x) and isinstance(x[0], int | float)
+
+
 def leading_size(data: Any, name: str = "data") -> int:
     """The common length of the leading axis of all arrays of a pytree."""
+    lists = jax.tree.leaves(data, is_leaf=_is_list_of_numbers)
+    if any(_is_list_of_numbers(x) for x in lists):
+        raise ValueError(f"{name} holds a list of numbers; give `np.asarray` of it.")
+    for path, x in jax.tree_util.tree_leaves_with_path(data):
+        if isinstance(x, np.ndarray) and x.dtype.kind in "OSUmM":
+            raise ValueError(
+                f"{name}{jax.tree_util.keystr(path)} has dtype {x.dtype}; give numbers."
+            )
     sizes = {
         jax.tree_util.keystr(path): np.shape(x)[:1]
         for path, x in jax.tree_util.tree_leaves_with_path(data)
         if _is_array(x)
     }
     if not sizes:
-        raise ValueError(f"{name} holds no arrays; give a pytree of arrays.")
+        raise ValueError(
+            f"{name} holds no arrays; give a pytree of NumPy or JAX arrays."
+        )
     if len(set(sizes.values())) != 1 or () in sizes.values():
         raise ValueError(
             f"all arrays of {name} must share the length of their leading axis, got "

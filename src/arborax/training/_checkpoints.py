@@ -21,6 +21,7 @@ from ._container import (
     write_atomically,
 )
 from ._distributed import is_key
+from ._lock import FolderLock
 
 
 @runtime_checkable
@@ -45,14 +46,20 @@ class FileCheckpoints:
 
     Each is written beside, flushed and renamed, and only then is the oldest removed: a
     kill at any moment leaves at least one whole checkpoint once there was one. A file
-    that fails its checksums (a failing disk) is passed over with a warning.
+    that cannot be read or fails its checksums (a failing disk) is passed over with a
+    warning. Within the context `lock`, which `fit` holds for the whole run, and during
+    each save the folder belongs to this process; another one that wants to write there
+    gets an error.
     """
 
     def __init__(self, folder: str | os.PathLike, keep: int = 2):
         if keep < 1:
             raise ValueError(f"keep must be at least 1, got {keep}.")
         self.folder = Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ValueError(f"checkpoints need a folder; {self.folder} is a file.")
         self.keep = keep
+        self.lock = FolderLock(self.folder)
 
     def paths(self) -> list[Path]:
         """The checkpoint files, oldest first."""
@@ -66,13 +73,14 @@ class FileCheckpoints:
         return [path for _, path in sorted(found)]
 
     def save(self, step: int, arrays: dict[str, Any], meta: dict[str, Any]) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
         content = encode(arrays, {"kind": "checkpoint", "step": step, "state": meta})
-        write_atomically(self.folder / f"checkpoint-{step:09d}.abx", content)
-        for path in self.paths()[: -self.keep]:
-            path.unlink(missing_ok=True)
-        for path in self.folder.glob(".checkpoint-*.tmp"):
-            path.unlink(missing_ok=True)
+        with self.lock:
+            write_atomically(self.folder / f"checkpoint-{step:09d}.abx", content)
+            for path in self.paths()[: -self.keep]:
+                path.unlink(missing_ok=True)
+            # Left by processes that were killed: no other one writes now.
+            for path in self.folder.glob(".checkpoint-*.tmp"):
+                path.unlink(missing_ok=True)
 
     def restore(self) -> tuple[int, dict[str, Any], dict[str, Any]] | None:
         raw = self.newest_bytes()
@@ -82,24 +90,26 @@ class FileCheckpoints:
         """The content of the newest checkpoint that passes all checks."""
         paths = self.paths()
         for path in reversed(paths):
-            raw = path.read_bytes()
             try:
+                raw = path.read_bytes()
                 unpack(raw, str(path))
-            except FileFormatError as error:
+            except (FileFormatError, OSError) as error:
                 warnings.warn(f"passing over a checkpoint: {error}", stacklevel=2)
                 continue
             return raw
         if paths:
             raise FileFormatError(
                 f"no checkpoint in {self.folder} can be read. Remove the folder, or "
-                "pass `resume=False` to start anew."
+                "pass `resume=False` to start again."
             )
         return None
 
     def clear(self) -> None:
-        for path in self.paths():
-            path.unlink(missing_ok=True)
-        if self.folder.is_dir():
+        if not self.folder.is_dir():
+            return
+        with self.lock:
+            for path in self.paths():
+                path.unlink(missing_ok=True)
             sync_folder(self.folder)
 
 

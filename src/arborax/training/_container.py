@@ -15,10 +15,12 @@ Every byte is covered by a check, so that a file that opens is the file that was
 written.
 """
 
+import contextlib
 import hashlib
 import json
 import os
 import struct
+import threading
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -175,18 +177,23 @@ def write_atomically(path: str | os.PathLike, raw: bytes) -> None:
     """Writes a file so that at any moment `path` is the old or the new file, whole.
 
     Writes a hidden temporary file beside it, flushes it to disk, renames it over `path`
-    and flushes the folder.
+    and flushes the folder. An `OSError` (a full disk, a folder that must not be written
+    to) names `path` and leaves the old file.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    temporary = path.with_name(f".{path.name}.{writer}.tmp")
     try:
         with open(temporary, "wb") as file:
             file.write(raw)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     sync_folder(path.parent)
 

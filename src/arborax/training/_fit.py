@@ -1,5 +1,6 @@
 """`fit`: train any Equinox model on any objective."""
 
+import contextlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ from ._interrupt import InterruptGuard
 from ._loop import Run, Schedule
 from ._optimisers import make_optimiser
 from ._progress import make_progress
+from ._requests import check_request
 from ._result import FitResult, StopReason
 from ._step import CompiledStep, initial_state
 from ._validation import Best, Validator
@@ -62,7 +64,7 @@ def fit(
     **Arguments:**
 
     - `model`: any `eqx.Module` (or pytree of arrays).
-    - `data`: a pytree of arrays with a common leading axis, shuffled anew in each epoch
+    - `data`: a pytree of arrays with a common leading axis, shuffled in each epoch
         (NumPy arrays stay on the host, JAX arrays on their device); or a function
         `data(key, step)` that returns a batch, always of the same shapes: a pure
         function of its arguments. In several processes it returns the whole batch in
@@ -90,16 +92,16 @@ def fit(
     - `mode`: whether a `"min"` or a `"max"` of the metric is sought.
     - `validate_every`: steps between validations; default one epoch, or a twentieth of
         the run. The model before the first step counts too.
-    - `patience`: stop after so many validations in a row without a better metric.
+    - `patience`: stop after this many validations in a row without a better metric.
     - `trainable`: a filter as of `eqx.partition`; other arrays stay as they are.
     - `checkpoint`: a folder for checkpoints (or an object such as `OrbaxCheckpoints`).
         The last two are kept; a kill at any moment loses at most `checkpoint_every`
-        steps.
+        steps. The folder belongs to one process at a time: a second one gets an error.
     - `checkpoint_every`: steps between checkpoints; default as `validate_every`.
     - `resume`: continue from the newest checkpoint in the folder, which must belong to
         a run with the same key, data size and model (`steps` may be larger). If false,
         old checkpoints in the folder are removed.
-    - `log`: a JSONL file, begun anew or, in a resumed run, continued; default
+    - `log`: a JSONL file, begun again or, in a resumed run, continued; default
         `log.jsonl` in the checkpoint folder, if there is one.
     - `log_every`: steps between its training records.
     - `trackers`: further trackers, see `arborax.training.trackers`.
@@ -127,6 +129,22 @@ def fit(
         abx.save("model.abx", result.model)
         ```
     """
+    check_request(
+        model,
+        data,
+        objective,
+        key,
+        checkpoint,
+        hooks,
+        trackers,
+        steps=steps,
+        epochs=epochs,
+        batch_size=batch_size,
+        validate_every=validate_every,
+        checkpoint_every=checkpoint_every,
+        log_every=log_every,
+        patience=patience,
+    )
     key_data, key_step, key_validation = jr.split(key, 3)
     place = Placement(mesh)
     source = make_source(data, batch_size, key_data)
@@ -174,37 +192,45 @@ def fit(
         best=Best(mode),
         hooks=tuple(hooks),
     )
-    if checkpoints is not None:
-        if resume:
-            run.restore()
-        elif is_main() or not isinstance(checkpoints, FileCheckpoints):
-            checkpoints.clear()
-    if validates:
-        run.validator = Validator(
-            metric,
-            validation,
-            objective,
-            getattr(source, "batch_size", None),
-            run.frozen,
-            static,
-            key_validation,
-            place,
-        )
-    if log is None and isinstance(checkpoints, FileCheckpoints):
-        log = checkpoints.folder / "log.jsonl"
-    if is_main():
-        if log is not None:
-            run.trackers.append(JSONL(Path(log), run.step if run.step else None))
-        run.trackers.extend(trackers)
-    run.progress = make_progress(progress, schedule.steps, run.step, is_main())
-    start = {
-        "steps": schedule.steps,
-        "parameters": count,
-        "devices": place.size,
-        "processes": jax.process_count(),
-        "resumed": run.step > 0,
-    }
-    return _guarded(run, start)
+    with _held(checkpoints):
+        if checkpoints is not None:
+            if resume:
+                run.restore()
+            elif is_main() or not isinstance(checkpoints, FileCheckpoints):
+                checkpoints.clear()
+        if validates:
+            run.validator = Validator(
+                metric,
+                validation,
+                objective,
+                getattr(source, "batch_size", None),
+                run.frozen,
+                static,
+                key_validation,
+                place,
+            )
+        if log is None and isinstance(checkpoints, FileCheckpoints):
+            log = checkpoints.folder / "log.jsonl"
+        if is_main():
+            if log is not None:
+                run.trackers.append(JSONL(Path(log), run.step if run.step else None))
+            run.trackers.extend(trackers)
+        run.progress = make_progress(progress, schedule.steps, run.step, is_main())
+        start = {
+            "steps": schedule.steps,
+            "parameters": count,
+            "devices": place.size,
+            "processes": jax.process_count(),
+            "resumed": run.step > 0,
+        }
+        return _guarded(run, start)
+
+
+def _held(checkpoints: Checkpoints | None) -> Any:
+    """Keeps the folder of checkpoints for this process, if it writes there."""
+    if isinstance(checkpoints, FileCheckpoints) and is_main():
+        return checkpoints.lock
+    return contextlib.nullcontext()
 
 
 def _guarded(run: Run, start: dict[str, Any]) -> FitResult:

@@ -147,7 +147,7 @@ class Run:
             raise ValueError(
                 "the checkpoint belongs to another run; (there, here) differ in "
                 f"{differing}. Resume with the same arguments, use another folder, or "
-                "pass `resume=False` to start anew."
+                "pass `resume=False` to start again."
             )
         past = {k: v for k, v in arrays.items() if k.startswith("history/")}
         rest = {k: v for k, v in arrays.items() if k not in past}
@@ -288,17 +288,22 @@ class Run:
             f = self.failure
             epoch = f" (epoch {f['epoch']})" if "epoch" in f else ""
             aux = f"; aux {plain(f['aux'])}" if f["aux"] else ""
+            advice = "lower the learning rate or the clip"
+            if bad := nonfinite_leaves(self.source(f["step"])):
+                advice = f"the batch has NaN or infinity in {', '.join(bad)}"
             return (
                 f"stopped at step {f['step']}{epoch}: loss {f['loss']}, gradient norm "
-                f"{f['gradient_norm']}{aux}. The last good weights are kept; lower the "
-                "learning rate or the clip, or look for non-finite data."
+                f"{f['gradient_norm']}{aux}. The last good weights are kept; {advice}."
             )
-        return {
+        text = {
             "steps": f"all {self.schedule.steps} steps done",
             "patience": f"no better metric in {self.best.waited} validations",
             "interrupted": f"interrupted after {self.step} steps",
             "hook": f"stopped by a hook after {self.step} steps",
         }[stop]
+        if self.history.validation and self.best_params is None:
+            text += "; the metric was never finite, so the last model is returned"
+        return text
 
     def result(self, stop: StopReason) -> FitResult:
         """Packs up."""
@@ -332,6 +337,19 @@ class Run:
             record["failure"] = plain(self.failure)
         self.emit("stop", record)
         return result
+
+
+def nonfinite_leaves(batch: Any) -> list[str]:
+    """Names of the arrays of a batch that hold NaN or infinity, with counts."""
+    found = []
+    for path, leaf in jtu.tree_leaves_with_path(
+        eqx.filter(batch, eqx.is_inexact_array_like)
+    ):
+        count = np.size(leaf) - int(np.isfinite(np.asarray(leaf)).sum())
+        if count:
+            name = jtu.keystr(path) or "it"
+            found.append(f"{name} ({count} of {np.size(leaf)} numbers)")
+    return found
 
 
 def plain_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -1,10 +1,12 @@
-"""AdamW and Muon through Optax, reading Equinox's `(out, in)` weights rightly."""
+"""AdamW and Muon through Optax, reading Equinox's weights as `(out, in)`."""
 
 from collections.abc import Callable
 from typing import Any, Literal
 
 import jax
+import numpy as np
 
+from .._values import is_concrete
 from ._extras import require
 
 
@@ -79,6 +81,12 @@ _NAMED: dict[str, tuple[Callable, float]] = {
 }
 
 
+def _is_rate(value: Any) -> bool:
+    if not is_concrete(value):
+        return True
+    return np.ndim(value) == 0 and bool(np.isreal(value)) and 0 <= value < np.inf
+
+
 def make_optimiser(
     optimiser: Any,
     learning_rate: float | Callable | None,
@@ -95,6 +103,15 @@ def make_optimiser(
     - `clip`: largest global gradient norm; `None` for no clipping.
     """
     optax = require("optax", "train", "abx.fit")
+    for name, value in (
+        ("learning_rate", learning_rate),
+        ("weight_decay", weight_decay),
+    ):
+        if not (value is None or callable(value) or _is_rate(value)):
+            raise ValueError(
+                f"{name} must be a number that is finite and not negative, got "
+                f"{value!r:.40}."
+            )
     if isinstance(optimiser, str):
         if optimiser not in _NAMED:
             raise ValueError(
@@ -120,6 +137,6 @@ def make_optimiser(
         )
     if clip is None:
         return optax.with_extra_args_support(rule)
-    if clip <= 0:
+    if not clip > 0:
         raise ValueError(f"clip must be positive or None, got {clip}.")
     return optax.chain(optax.clip_by_global_norm(clip), rule)

@@ -58,11 +58,13 @@ def call_objective(objective: Callable, model: Any, batch: Any, key: Any) -> Any
     """Calls an objective and checks, while tracing, what it returns."""
     out = objective(model, batch, key)
     loss, aux = out if isinstance(out, tuple) and len(out) == 2 else (out, {})
+    wanted = "the objective must return a real scalar loss, or (loss, aux)"
+    if not eqx.is_array_like(loss):
+        raise ValueError(f"{wanted}; got a {type(loss).__name__}.")
     loss = jnp.asarray(loss)
     if loss.shape != () or not jnp.issubdtype(loss.dtype, jnp.floating):
         raise ValueError(
-            "the objective must return a real scalar loss, or (loss, aux); got "
-            f"{loss.dtype}{list(loss.shape)}. Average over the batch."
+            f"{wanted}; got {loss.dtype}{list(loss.shape)}. Average over the batch."
         )
     aux = eqx.filter(aux, eqx.is_array_like)
     return loss, jax.tree.map(lambda x: jax.lax.stop_gradient(jnp.asarray(x)), aux)

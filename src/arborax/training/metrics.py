@@ -31,6 +31,11 @@ def _distribution_gap(x: Any, y: Any) -> tuple[Any, Any]:
     """Sorted pooled values and `F_x - F_y` just after each of them, along axis 0."""
     xp = _namespace(x, y)
     n, m = x.shape[0], y.shape[0]
+    if x.shape[1:] != y.shape[1:] or 0 in (n, m):
+        raise ValueError(
+            "two samples need equal shapes but for their sizes, which must not be 0; "
+            f"got {x.shape} and {y.shape}."
+        )
     pooled = xp.concatenate([xp.asarray(x), xp.asarray(y)], axis=0)
     order = xp.argsort(pooled, axis=0)
     values = xp.take_along_axis(pooled, order, axis=0)
@@ -49,14 +54,17 @@ def ks(x: Samples, y: Others) -> Result:
 
     **Returns:**
 
-    An array of the shape of the further axes. Ties are handled exactly. Cost: one sort.
+    An array of the shape of the further axes, NaN where a sample has NaN. Ties are
+    handled exactly. Cost: one sort.
     """
     xp = _namespace(x, y)
     values, gap = _distribution_gap(x, y)
     last_of_ties = xp.concatenate(
         [values[1:] != values[:-1], xp.ones_like(values[:1], dtype=bool)], axis=0
     )
-    return xp.max(xp.where(last_of_ties, xp.abs(gap), xp.zeros_like(gap)), axis=0)
+    largest = xp.max(xp.where(last_of_ties, xp.abs(gap), xp.zeros_like(gap)), axis=0)
+    # Sorting puts NaN last, where it would count as the largest number.
+    return xp.where(xp.isnan(values[-1]), xp.full_like(largest, np.nan), largest)
 
 
 def wasserstein1(x: Samples, y: Others) -> Result:

@@ -1,5 +1,6 @@
 """Where the numbers of a run go: a JSONL file, or a tracking service."""
 
+import contextlib
 import json
 import math
 import os
@@ -60,7 +61,7 @@ class JSONL:
     """
 
     def __init__(self, path: str | os.PathLike, resume_step: int | None = None):
-        path = Path(path)
+        path = self._path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         if path.exists():
             lines = [] if resume_step is None else _kept_lines(path, resume_step)
@@ -69,19 +70,26 @@ class JSONL:
 
     def log(self, record: dict[str, Any], step: int) -> None:
         line = json.dumps({"step": step} | plain(record), allow_nan=False)
-        self._file.write(line + "\n")
-        self._file.flush()
+        try:
+            self._file.write(line + "\n")
+            self._file.flush()
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def close(self) -> None:
-        self._file.close()
+        # What could not be written was reported by `log`.
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 def _kept_lines(path: Path, resume_step: int) -> list[str]:
     kept = []
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
         try:
             record = json.loads(line)
         except json.JSONDecodeError:
+            continue
+        if not isinstance(record, dict):
             continue
         if record.get("step", 0) <= resume_step and record.get("kind") != "stop":
             kept.append(line + "\n")
@@ -89,9 +97,10 @@ def _kept_lines(path: Path, resume_step: int) -> list[str]:
 
 
 def read_log(path: str | os.PathLike, kind: str | None = None) -> list[dict[str, Any]]:
-    """The records of a JSONL log, all or those of one kind."""
+    """The records of a JSONL log, all or those of one kind; a last line that is still
+    being written, or was torn by a kill, is left out."""
     with open(path, encoding="utf-8") as file:
-        records = [json.loads(line) for line in file if line.strip()]
+        records = [json.loads(line) for line in file if line.endswith("\n")]
     return [r for r in records if kind is None or r["kind"] == kind]
 
 

@@ -1,0 +1,313 @@
+"""Two source trees side by side: run and compile times of a fixed list of cells.
+
+    python benchmarks/compare.py BEFORE AFTER [--cells solve gram] [--rounds 6]
+
+`BEFORE` and `AFTER` are checkouts (for instance two git worktrees); each is imported
+from its `src` by a process of its own. The processes take turns, one cell at a time, so
+that both see the same machine. Prints a Markdown table of CPU times (least of all
+calls, tracing and compiling once) and their ratios; above one the second tree is
+slower. What the cells call may have other names in the two trees: `Tree` is the only
+place that knows.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+
+class Found(Exception):
+    """Carries what an experiment hands to `fit`."""
+
+
+class Tree:
+    """The names of one source tree, chosen by what it offers."""
+
+    def __init__(self) -> None:
+        import arborax as abx
+
+        self.abx = abx
+
+    def solve(self, fields: Any, y0: Any, control: Any, geometry: Any) -> Any:
+        options: dict[str, Any] = dict(geometry=geometry, throw=False)
+        return self.abx.solve(fields, y0, control, **options).ys
+
+    def training_step(self, experiment: str) -> tuple[Callable, tuple]:
+        """Value and gradient of the objective of an experiment, and its arguments."""
+        import equinox as eqx
+        import jax
+
+        from arborax import training
+
+        def fit(model, data, objective, *, key, **options):
+            raise Found(model, data, objective, key)
+
+        # The experiments must import the name after it is replaced.
+        real, training.fit = training.fit, fit
+        name = "arborax_experiments"
+        # In this tree; another checkout may be installed.
+        if not (pathlib.Path(self.abx.__file__).parents[1] / name).exists():
+            name = "arborax.experiments"
+        package = importlib.import_module(name).experiment(experiment)
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                package.run(
+                    experiment,
+                    preset="quick",
+                    folder=folder,
+                    cache=folder,
+                    progress=False,
+                    changes=dict(paths=2048, target_paths=1024, batch=64),
+                )
+            except Found as found:
+                model, data, objective, key = found.args
+            else:
+                raise RuntimeError(f"{experiment} did not call `fit`.")
+        training.fit = real
+        batch = jax.tree.map(jax.numpy.asarray, data(key, 0))
+        params, static = eqx.partition(model, eqx.is_inexact_array)
+
+        def step(params, batch, key):
+            def loss(params):
+                return objective(eqx.combine(params, static), batch, key)
+
+            return jax.value_and_grad(loss)(params)
+
+        return step, (params, batch, key)
+
+
+def _walk(*shape: int) -> Any:
+    import jax.numpy as jnp
+    import numpy as np
+
+    steps = np.random.default_rng(0).standard_normal(shape) / np.sqrt(shape[-2])
+    return jnp.asarray(np.cumsum(steps, axis=-2), jnp.float32)
+
+
+def solve_cell(geometry: str, size: int, algebra: str, dim: int, depth: int):
+    """Value and gradient of 64 log-ODEs of 32 windows with MLP fields."""
+
+    def build(tree: Tree):
+        import jax
+        import jax.numpy as jnp
+        import jax.random as jr
+
+        abx = tree.abx
+        space = getattr(abx, geometry)(size)
+        alg = getattr(abx, algebra)(dim, depth)
+        points = 1
+        for n in space.point_shape:
+            points *= n
+        mlp = abx.models.MLP(
+            *(points, dim * space.dim, 32, 2),
+            activation=jnp.tanh,
+            final_activation=jnp.tanh,
+            key=jr.PRNGKey(0),
+        )
+        fields = abx.models.VectorField(mlp, dim, space.dim)
+        y0 = space.random_point(jr.PRNGKey(1), jnp.float32)
+        ts = jnp.linspace(0.0, 1.0, 129)
+        brackets = None if algebra == "Shuffle" else "realised"
+
+        def control(x):
+            return abx.rough_path(ts, x, alg, window=4, brackets=brackets)
+
+        controls = jax.jit(jax.vmap(control))(_walk(64, 129, dim))
+
+        def loss(fields, controls):
+            ys = jax.vmap(lambda c: tree.solve(fields, y0, c, space))(controls)
+            return jnp.mean(ys**2)
+
+        return jax.value_and_grad(loss), (fields, controls)
+
+    return build
+
+
+def signature_cell(
+    algebra: str, dim: int, depth: int, batch: int, times: int, gradient: bool
+):
+    def build(tree: Tree):
+        import jax
+        import jax.numpy as jnp
+
+        alg = getattr(tree.abx, algebra)(dim, depth)
+        brackets = "realised" if algebra == "Ito" else None
+
+        def signature(path):
+            return tree.abx.signature(path, alg, brackets=brackets)
+
+        def loss(path):
+            return jnp.sum(jnp.sin(signature(path)))
+
+        function = jax.value_and_grad(loss) if gradient else signature
+        return function, (_walk(batch, times, dim),)
+
+    return build
+
+
+def gram_cell(**options: Any):
+    def build(tree: Tree):
+        import jax
+        import jax.numpy as jnp
+
+        def loss(x):
+            return jnp.sum(jnp.sin(tree.abx.signature_gram(x, **options)))
+
+        return jax.value_and_grad(loss), (_walk(32, 64, 3),)
+
+    return build
+
+
+def eager_cell(tree: Tree):
+    """A small signature as a user calls it, checks included."""
+    alg = tree.abx.Shuffle(2, 3)
+
+    def call(path):
+        return tree.abx.signature(path, alg)
+
+    call.eager = True
+    return call, (_walk(20, 2),)
+
+
+def training_cell(experiment: str):
+    return lambda tree: tree.training_step(experiment)
+
+
+CELLS: dict[str, Callable] = {
+    "solve R^32 GL(2,2)": solve_cell("Euclidean", 32, "GrossmanLarson", 2, 2),
+    "solve R^32 Ito(2,3)": solve_cell("Euclidean", 32, "Ito", 2, 3),
+    "solve SO(3) Shuffle(10,2)": solve_cell("SO", 3, "Shuffle", 10, 2),
+    "solve SO(3) Shuffle(4,3)": solve_cell("SO", 3, "Shuffle", 4, 3),
+    "solve SPD(3) Ito(7,2)": solve_cell("SPD", 3, "Ito", 7, 2),
+    "solve SPD(3) Ito(7,3)": solve_cell("SPD", 3, "Ito", 7, 3),
+    **{
+        f"signature {algebra}({dim},{depth}) {times} x {batch}"
+        + (" gradient" if gradient else ""): signature_cell(
+            algebra, dim, depth, batch, times, gradient
+        )
+        for algebra, dim, depth, batch, times in (
+            ("Shuffle", 4, 3, 128, 256),
+            ("MuntheKaasWright", 4, 3, 128, 256),
+            ("Ito", 3, 2, 32, 2048),
+        )
+        for gradient in (False, True)
+    },
+    "gram complete": gram_cell(),
+    "gram branched depth 4": gram_cell(kind="branched", depth=4),
+    "gram rbf": gram_cell(static_kernel="rbf"),
+    "eager signature": eager_cell,
+    "step rough-bergomi": training_cell("rough-bergomi"),
+    "step spd": training_cell("spd"),
+}
+
+
+def child() -> None:
+    """Answers requests on standard input until it ends: a cell is compiled when it is
+    first asked for, and then timed."""
+    import equinox as eqx
+    import jax
+
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what the library prints must not get between the answers
+    tree, ready = Tree(), {}
+    for line in sys.stdin:
+        name, seconds = json.loads(line)
+        try:
+            compiled = 0.0
+            if name not in ready:
+                function, arguments = CELLS[name](tree)
+                eager = getattr(function, "eager", False)
+                program = function if eager else eqx.filter_jit(function)
+                start = time.process_time()
+                jax.block_until_ready(program(*arguments))
+                compiled = time.process_time() - start
+                ready.clear()  # one cell at a time in memory
+                ready[name] = program, arguments
+            program, arguments = ready[name]
+            best, end = float("inf"), time.perf_counter() + seconds
+            while best == float("inf") or time.perf_counter() < end:
+                start = time.process_time()
+                jax.block_until_ready(program(*arguments))
+                best = min(best, time.process_time() - start)
+            answer = {"compile": compiled, "run": best}
+        except Exception as error:
+            answer = {"error": f"{type(error).__name__}: {error}"[:300]}
+        print(json.dumps(answer), file=answers, flush=True)
+
+
+class Worker:
+    """A process that has imported one tree."""
+
+    def __init__(self, tree: pathlib.Path):
+        environment = {**os.environ, "PYTHONPATH": str(tree.resolve() / "src")}
+        self.process = subprocess.Popen(
+            [sys.executable, __file__, "--child"],
+            env=environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def ask(self, name: str, seconds: float) -> dict[str, Any]:
+        assert self.process.stdin is not None and self.process.stdout is not None
+        print(json.dumps([name, seconds]), file=self.process.stdin, flush=True)
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"the process of a tree ended during {name!r}.")
+        return json.loads(line)
+
+    def close(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def compare(workers: list[Worker], name: str, rounds: int, seconds: float) -> str:
+    """One row of the table."""
+    first = [worker.ask(name, seconds) for worker in workers]
+    for answer in first:
+        if "error" in answer:
+            return f"| {name} | {answer['error'].splitlines()[0]} | | | | | |"
+    best = [answer["run"] for answer in first]
+    for turn in range(1, rounds):
+        order = (0, 1) if turn % 2 == 0 else (1, 0)
+        for k in order:
+            best[k] = min(best[k], workers[k].ask(name, seconds)["run"])
+    compiled = [answer["compile"] for answer in first]
+    cells = [f"{1e3 * value:.3g}" for value in best] + [f"{best[1] / best[0]:.2f}"]
+    if min(compiled) > 0.05:
+        cells += [f"{value:.1f}" for value in compiled]
+        cells += [f"{compiled[1] / compiled[0]:.2f}"]
+    else:
+        cells += ["", "", ""]
+    return f"| {name} | {' | '.join(cells)} |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("before", type=pathlib.Path)
+    parser.add_argument("after", type=pathlib.Path)
+    parser.add_argument("--cells", nargs="*", default=[""], help="parts of names")
+    parser.add_argument("--rounds", type=int, default=6, help="turns of each tree")
+    parser.add_argument("--seconds", type=float, default=0.5, help="length of a turn")
+    options = parser.parse_args()
+    workers = [Worker(options.before), Worker(options.after)]
+    print("| cell | before ms | after ms | ratio | compile s | after | ratio |")
+    print("|---|---|---|---|---|---|---|")
+    for name in CELLS:
+        if any(part in name for part in options.cells):
+            row = compare(workers, name, options.rounds, options.seconds)
+            print(row, flush=True)
+    for worker in workers:
+        worker.close()
+
+
+if __name__ == "__main__":
+    child() if sys.argv[1:] == ["--child"] else main()

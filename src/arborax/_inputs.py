@@ -1,0 +1,118 @@
+"""Arguments of public functions as arrays, counts and keys, or a plain error.
+
+What is known from types, dtypes and shapes alone; values are the business of `_values`.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+
+def as_numbers(name: str, value: Any) -> Any:
+    """`value` with a dtype of numbers or booleans, in NumPy or JAX as it came."""
+    if hasattr(value, "to_numpy"):
+        raise TypeError(
+            f"`{name}` must be an array, got a {type(value).__name__}. Convert it with "
+            f"`.to_numpy(dtype=float)`; times and values are separate arguments."
+        )
+    if isinstance(value, list | tuple):
+        _refuse_ragged(name, value)
+    if not hasattr(value, "dtype"):
+        value = (jnp if _holds_jax(value) else np).asarray(value)
+    dtype = value.dtype
+    if dtype.kind in ("M", "m"):
+        raise TypeError(
+            f"`{name}` holds dates ({dtype}). Convert them to floats, e.g. "
+            f"`({name} - {name}[0]) / np.timedelta64(1, 's')`."
+        )
+    if dtype.kind in ("O", "U", "S", "T"):
+        raise TypeError(
+            f"`{name}` must be an array of numbers, got dtype {dtype}. Convert it "
+            "first."
+        )
+    return value
+
+
+def as_array(name: str, value: Any) -> jax.Array:
+    """`value` as a JAX array of numbers or booleans; anything else is refused."""
+    return jnp.asarray(as_numbers(name, value))
+
+
+def as_floating(name: str, value: Any) -> jax.Array:
+    """`value` as a JAX array of real floating dtype; anything else is refused."""
+    array = as_array(name, value)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise TypeError(
+            f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
+            f"first, e.g. `{name}.astype(float)`."
+        )
+    return array
+
+
+def _holds_jax(value: Any) -> bool:
+    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+
+
+def _refuse_ragged(name: str, value: Any) -> None:
+    try:
+        shapes = [np.shape(part) for part in value]
+    except ValueError:
+        shapes = ["unequal"]
+    if len(set(shapes)) > 1 or shapes == ["unequal"]:
+        raise ValueError(
+            f"`{name}` is a list of {len(value)} parts of unequal length. Pad them to "
+            "one length, stack them, and pass `SampledPath(ts, xs, lengths=lengths)`; "
+            "what stands after the lengths is ignored."
+        )
+
+
+def as_values(name: str, value: Any) -> jax.Array:
+    """`value` as an array `(..., times, channels)` with at least one of each."""
+    array = as_floating(name, value)
+    if array.ndim < 2:
+        raise ValueError(
+            f"`{name}` must have shape (..., times, channels), got {array.shape}. A "
+            f"path with one channel still needs its last axis: `{name}[..., None]`."
+        )
+    if array.shape[-2] == 0 or array.shape[-1] == 0:
+        raise ValueError(
+            f"`{name}` must hold at least one time and one channel, got shape "
+            f"{array.shape}. (A path of one point is legal: its signature is the unit.)"
+        )
+    return array
+
+
+def is_suffix(short: tuple[int, ...], full: tuple[int, ...]) -> bool:
+    """Whether the shape `short` is made of the last axes of the shape `full`."""
+    return len(short) <= len(full) and full[len(full) - len(short) :] == short
+
+
+def as_count(name: str, value: Any, minimum: int = 1) -> int:
+    """A static integer of at least `minimum`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(
+            f"`{name}` must be a Python integer, got {type(value).__name__}."
+        )
+    if value < minimum:
+        raise ValueError(f"`{name}` must be at least {minimum}, got {value}.")
+    return int(value)
+
+
+def as_shape(name: str, value: Any) -> tuple[int, ...]:
+    """A tuple of static integers; one integer stands for one axis."""
+    axes = value if isinstance(value, tuple | list) else (value,)
+    return tuple(as_count(name, axis, 0) for axis in axes)
+
+
+def as_key(key: Any) -> jax.Array:
+    """One JAX random key, of either kind."""
+    dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", None)
+    typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
+    if (typed and ndim == 0) or (dtype == np.uint32 and ndim == 1):
+        return key
+    got = type(key).__name__ if dtype is None else f"{dtype} of shape {key.shape}"
+    raise TypeError(
+        f"`key` must be one JAX random key, e.g. `jax.random.key(0)`, got {got}."
+    )

@@ -1,0 +1,6 @@
+"""`python -m arborax.cli`: the same as the command `arborax`."""
+
+from . import main
+
+
+main()

@@ -1,0 +1,151 @@
+"""The commands of the laboratory, which is imported when one of them is used."""
+
+import dataclasses
+import importlib
+import pathlib
+import sys
+from typing import Any
+
+
+def _laboratory() -> Any:
+    """The package `arborax_experiments`, which the library does not depend on."""
+    try:
+        return importlib.import_module("arborax_experiments")
+    except ModuleNotFoundError as error:
+        sys.exit(
+            f"{error}. The experiments are the package `arborax_experiments`; it comes "
+            "with arborax and its extras: pip install 'arborax[cli,plots,train]'"
+        )
+
+
+def _task(name: str) -> Any:
+    try:
+        return _laboratory().find_task(name)
+    except ValueError as error:
+        sys.exit(str(error))
+
+
+def run(command: Any) -> None:
+    """Runs of one model or all, one seed or several, and their table."""
+    laboratory, task = _laboratory(), _task(command.experiment)
+    names = list(task.models) if command.model == "all" else [command.model]
+    for name in names:
+        _check_model(task, name)
+    changes = _changes(task, command.set)
+    results = []
+    for name in names:
+        for seed in command.seed:
+            try:
+                result = laboratory.run(
+                    task,
+                    model=name,
+                    preset=command.preset,
+                    setting=command.setting,
+                    seed=seed,
+                    resume=command.resume,
+                    folder=command.folder,
+                    cache=command.cache,
+                    changes=changes,
+                )
+            except (ImportError, FileNotFoundError) as error:
+                # A package or a folder of data is missing: the message says which, and
+                # how to get it.
+                sys.exit(str(error))
+            results.append(result)
+            print(f"\nwritten to {result['folder']}", flush=True)
+    print(laboratory.table(task, results))
+
+
+def sweep(command: Any) -> None:
+    """A search, and its trials from the best to the worst."""
+    laboratory, task = _laboratory(), _task(command.experiment)
+    _check_model(task, command.model)
+    defaults = {f.name: f.default for f in dataclasses.fields(task.config)}
+    space = {}
+    for text in command.space:
+        name, separator, values = text.partition("=")
+        if not separator or name not in defaults:
+            sys.exit(f"--space takes name=LOW:HIGH or name=A,B,C, got {text}")
+        try:
+            space[name] = laboratory.parse_range(values, defaults[name])
+        except ValueError as error:
+            sys.exit(f"--space {text}: {error}")
+    try:
+        study = laboratory.sweep(
+            task,
+            model=command.model,
+            preset=command.preset,
+            setting=command.setting,
+            seed=command.seed,
+            trials=command.trials,
+            space=space or None,
+            changes=_changes(task, command.set),
+            folder=command.folder,
+            cache=command.cache,
+        )
+    except (ImportError, FileNotFoundError) as error:
+        sys.exit(str(error))
+    done = [trial for trial in study.trials if trial.value is not None]
+    for trial in sorted(done, key=lambda trial: trial.value):
+        print(f"{trial.value:.6g}  {trial.params}  {trial.user_attrs['folder']}")
+
+
+def table(command: Any) -> None:
+    """All results as text."""
+    task = _task(command.experiment)
+    print(_laboratory().table(task, _results(command)))
+
+
+def report(command: Any) -> None:
+    """One page of all results."""
+    task = _task(command.experiment)
+    file = command.file or pathlib.Path("runs") / command.experiment / "report.html"
+    print(_laboratory().report(task, _results(command), file))
+
+
+def config(command: Any) -> None:
+    """The fields of a configuration."""
+    found = _task(command.experiment).configure(command.setting, command.preset)
+    for name, value in dataclasses.asdict(found).items():
+        print(f"{name} = {value!r}")
+
+
+def models(command: Any) -> None:
+    """Names of models, or of experiments."""
+    if command.experiment:
+        print("\n".join(_task(command.experiment).models))
+    else:
+        print("\n".join(_laboratory().tasks()))
+
+
+def _results(command: Any) -> list[dict[str, Any]]:
+    results = _laboratory().collect(command.experiment, command.folders)
+    if not results:
+        sys.exit(f"no results yet; make one with `arborax run {command.experiment}`.")
+    return results
+
+
+def _check_model(task: Any, name: str) -> None:
+    if name not in task.models:
+        sys.exit(f"unknown model {name!r}; known: {', '.join(task.models)}")
+
+
+def _changes(task: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+    fields = {f.name: f for f in dataclasses.fields(task.config)}
+    return dict(_assignment(text, fields) for text in texts)
+
+
+def _assignment(text: str, fields: dict[str, Any]) -> tuple[str, Any]:
+    """`hurst=0.1` as a name and a value of the type the field's default has."""
+    name, separator, value = text.partition("=")
+    if not separator or name not in fields:
+        sys.exit(f"--set takes name=value with a name of {sorted(fields)}, got {text}")
+    default = fields[name].default
+    try:
+        if isinstance(default, bool):
+            return name, {"true": True, "false": False}[value.lower()]
+        if isinstance(default, tuple):
+            return name, tuple(type(default[0])(v) for v in value.split(","))
+        return name, value if default is None else type(default)(value)
+    except (KeyError, ValueError):
+        sys.exit(f"--set {text}: expected a value like {default!r}")

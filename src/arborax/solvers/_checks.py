@@ -1,0 +1,148 @@
+"""What a solve refuses before it runs: controls, states, schemes and times."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import jax.tree_util as jtu
+import numpy as np
+from jaxtyping import Array, PyTree
+
+from .._values import is_concrete, shown
+from ..geometry import AbstractGeometry, Euclidean
+from ._base import AbstractSolver
+
+
+def as_array(name: str, value: Any) -> Array:
+    """`value` as a JAX array, or a `TypeError` that names it."""
+    try:
+        return jnp.asarray(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise TypeError(
+            f"`{name}` must be an array of numbers, got {shown(value)}."
+        ) from error
+
+
+def check_geometry(geometry: Any) -> None:
+    """Refuse what is not a geometry."""
+    if not isinstance(geometry, AbstractGeometry):
+        raise TypeError(
+            "`geometry` must be a geometry such as `SO(3)` or `Euclidean(2)`, got "
+            f"{shown(geometry)}."
+        )
+
+
+def as_state(
+    y0: Any, geometry: AbstractGeometry | None
+) -> tuple[PyTree[Array], AbstractGeometry]:
+    """The initial state as arrays of one floating dtype, and its geometry; Euclidean
+    if none is given."""
+    if geometry is not None:
+        check_geometry(geometry)
+    nested = geometry is not None and not all(
+        isinstance(n, int) for n in geometry.point_shape
+    )
+    if nested:
+        y0 = jtu.tree_map(lambda leaf: as_array("y0", leaf), y0)
+    else:
+        y0 = as_array("y0", y0)
+    dtypes = {leaf.dtype for leaf in jtu.tree_leaves(y0)}
+    for dtype in dtypes:
+        if not jnp.issubdtype(dtype, jnp.floating):
+            raise TypeError(
+                f"`y0` must be floating point, got {dtype}. Cast it first, for "
+                "instance by `y0.astype(float)`."
+            )
+    if len(dtypes) > 1:
+        names = ", ".join(sorted(str(dtype) for dtype in dtypes))
+        raise TypeError(f"the arrays of `y0` must have one dtype, got {names}.")
+    if geometry is None:
+        if y0.ndim != 1:
+            raise ValueError(
+                "without a `geometry` the state is one vector of shape (n,), got "
+                f"{y0.shape}. For a batch of states use `jax.vmap` over `y0`; for "
+                "points of a manifold give its `geometry`; for a number write "
+                "`y0[None]`."
+            )
+        geometry = Euclidean(y0.shape[0])
+    geometry.check_shape(y0)
+    return y0, geometry
+
+
+def check_solver(solver: Any, geometry: AbstractGeometry, calculus: str) -> None:
+    """Refuse a scheme that cannot move on the geometry or does not fit the calculus."""
+    if not isinstance(solver, AbstractSolver):
+        raise TypeError(
+            "`solver` must be an arborax scheme such as `CFEES25()`, got "
+            f"{shown(solver)}. Wrap a Diffrax Runge-Kutta solver as "
+            "`EuclideanRK(solver)` in flat space or `RKMK(solver)` anywhere."
+        )
+    solver.check(geometry, calculus)
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is not a positive Python integer."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise ValueError(f"`{name}` must be a positive integer, got {shown(value)}.")
+
+
+def check_calculus(calculus: str, geometry: AbstractGeometry) -> None:
+    """Refuse an Itô control where the geometry gives it no meaning."""
+    if calculus not in ("ito", "stratonovich"):
+        raise ValueError(
+            f"a control is 'ito' or 'stratonovich', got calculus={calculus!r}."
+        )
+    if calculus == "ito" and getattr(geometry, "connection", None) is None:
+        raise ValueError(
+            f"the control carries Itô brackets, but {geometry} has no connection to "
+            "give an Itô equation its meaning. Choose a connection, or build the "
+            "control without brackets (Stratonovich)."
+        )
+
+
+def check_control(control: Any) -> None:
+    """Refuse what is not one control, with its log-signatures and knots."""
+    for name in ("alg", "knots", "log_signatures", "calculus"):
+        if not hasattr(control, name):
+            raise TypeError(
+                "`control` must be made by `arborax.rough_path(ts, xs, alg)`, got "
+                f"{shown(type(control).__name__)}."
+            )
+    lams, knots = jnp.shape(control.log_signatures), jnp.shape(control.knots)
+    if len(lams) > 2 or len(knots) > 1:
+        raise ValueError(
+            "a solve takes one control, with log-signatures (windows, primitives); "
+            f"got {lams}. Use `jax.vmap` over a batch of controls."
+        )
+    size = control.alg.primitive_size
+    if len(lams) != 2 or lams[0] < 1 or lams[1] != size or knots != (lams[0] + 1,):
+        raise ValueError(
+            f"a control in {control.alg} has log-signatures (windows, {size}) and "
+            f"knots (windows + 1,), with one window at least; got {lams} and {knots}."
+        )
+    if is_concrete(control.knots):
+        values = np.asarray(control.knots)
+        if not (np.all(np.isfinite(values)) and np.all(np.diff(values) >= 0)):
+            raise ValueError(
+                "the knots of a control must be finite and in order; sort the samples "
+                "by time before building it."
+            )
+
+
+def as_knots(control: Any) -> Array:
+    """The knots in their own dtype, floating point."""
+    knots = jnp.asarray(control.knots)
+    if jnp.issubdtype(knots.dtype, jnp.floating):
+        return knots
+    return knots.astype(jnp.result_type(float))
+
+
+def as_times(ts: Any, knots: Array) -> tuple[Array, Array]:
+    """Times in the dtype of the knots, and which of them lie outside."""
+    ts = as_array("ts", ts)
+    if not jnp.issubdtype(ts.dtype, jnp.number) or jnp.iscomplexobj(ts):
+        raise TypeError(f"`ts` must be real numbers, got dtype {ts.dtype}.")
+    if ts.ndim != 1:
+        raise ValueError(f"`ts` must have shape (times,), got {ts.shape}.")
+    ts = ts.astype(knots.dtype)
+    # A comparison with NaN is false.
+    return ts, ~((ts >= knots[0]) & (ts <= knots[-1]))

@@ -1,0 +1,48 @@
+"""The models that B-NRDE is compared with, by the names of the tables."""
+
+from typing import Any
+
+from jaxtyping import PRNGKeyArray
+
+from arborax import models
+from arborax.geometry import AbstractGeometry
+
+
+_WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
+BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
+    "log-ncde": (models.LogNCDE, _WINDOWED),
+    "nrde": (models.NRDE, _WINDOWED),
+    "ncde": (models.NCDE, ("hidden", "width", "depth")),
+    "ncde++": (models.NCDEpp, ("hidden", "width", "depth")),
+    "gru": (models.GRU, ("hidden", "width")),
+    "xlstm": (models.XLSTM, ()),
+    "stacked-xlstm": (models.StackedXLSTM, ()),
+}
+
+
+def baseline(
+    name: str,
+    channels: int,
+    output: int | AbstractGeometry,
+    config: Any,
+    *,
+    dtype: Any,
+    key: PRNGKeyArray,
+    **options: Any,
+) -> models.AbstractCausalModel:
+    """A baseline with fresh weights.
+
+    **Arguments:**
+
+    - `name`: a key of `BASELINES`.
+    - `channels`, `output`: of the driver with time, and outputs or their manifold.
+    - `config`: sizes of the model; those the model has no use for are not read.
+    - `dtype`, `key`: of the weights.
+    - `options`: sizes that replace those of `config`.
+    """
+    kind, names = BASELINES[name]
+    sizes = {
+        size: options[size] if size in options else getattr(config, size)
+        for size in names
+    }
+    return kind(channels, output, **sizes, dtype=dtype, key=key)

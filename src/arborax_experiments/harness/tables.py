@@ -1,0 +1,138 @@
+"""Tables of results, as text and as HTML."""
+
+import collections
+import dataclasses
+import html
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+
+Results = list[dict[str, Any]]
+Lines = list[tuple[str, list[str]]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Table:
+    """A title, the names of the columns, and lines of a label and cells."""
+
+    title: str
+    columns: list[str]
+    lines: Lines
+
+    @property
+    def text(self) -> str:
+        """Columns aligned: labels left, numbers right; the title above."""
+        cells = [["", *self.columns], *([label, *row] for label, row in self.lines)]
+        widths = [max(map(len, column)) for column in zip(*cells)]
+
+        def line(row):
+            first = row[0].ljust(widths[0])
+            rest = [cell.rjust(width) for cell, width in zip(row[1:], widths[1:])]
+            return "  ".join([first, *rest]).rstrip()
+
+        rule = "-" * (sum(widths) + 2 * len(widths) - 2)
+        title = [self.title] if self.title else []
+        return "\n".join([*title, line(cells[0]), rule, *map(line, cells[1:])])
+
+    @property
+    def html(self) -> str:
+        """Lines that are not measured models (floors, references, published) are
+        grey."""
+        head = "".join(f"<th>{html.escape(c)}</th>" for c in ["", *self.columns])
+        title = self.title and f"<h3>{html.escape(self.title)}</h3>"
+        out = [f"{title}<div class='scroll'><table><tr>{head}</tr>"]
+        for label, row in self.lines:
+            grey = any(word in label for word in ("floor", "reference", "published"))
+            mark = " class='reference'" if grey else ""
+            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in [label, *row])
+            out.append(f"<tr{mark}>{cells}</tr>")
+        return "".join(out) + "</table></div>"
+
+
+def table(task: Any, results: Results) -> str:
+    """All results of a task as text."""
+    if not results:
+        return "no results yet; make one with `arborax run`."
+    parts = []
+    for title, group in task.groups(results).items():
+        parts += [title] if title else []
+        parts += [one.text for one in task.tables(group)]
+    return "\n\n".join(parts)
+
+
+def by_setting(results: Results, changes: bool = True) -> dict[str, Results]:
+    """Results grouped by setting and preset, and by changes of the configuration."""
+    groups: dict[str, Results] = collections.defaultdict(list)
+    for result in results:
+        title = f"setting {result['setting']}, preset {result['preset']}"
+        if changes:
+            given = sorted(result.get("changes", {}).items())
+            title += "".join(f", {name} = {value}" for name, value in given)
+        groups[title].append(result)
+    return dict(groups)
+
+
+def by_model(
+    results: Results, labels: Mapping[str, str]
+) -> Iterator[tuple[str, str, Results]]:
+    """Name, label with the number of seeds, and results of each model, in the order of
+    `labels`."""
+    for name, label in labels.items():
+        group = [result for result in results if result["model"] == name]
+        if group:
+            yield name, with_seeds(label, len(group)), group
+
+
+def with_seeds(label: str, count: int) -> str:
+    """A label and the number of seeds behind it."""
+    return f"{label}, {count} seed{'s' if count > 1 else ''}"
+
+
+def mean_cells(values: Iterable[Iterable[float]], scale: float = 1.0) -> list[str]:
+    """Values of one run, or their mean and standard deviation over several: a list for
+    each run, a cell for each column."""
+    table = scale * np.asarray([list(row) for row in values])
+    if len(table) == 1:
+        return [f"{v:.2f}" for v in table[0]]
+    pairs = zip(table.mean(axis=0), table.std(axis=0, ddof=1))
+    return [f"{mean:.2f}±{spread:.2f}" for mean, spread in pairs]
+
+
+def percent_cells(values: Iterable[Iterable[float]]) -> list[str]:
+    """The same, a hundredfold."""
+    return mean_cells(values, 100.0)
+
+
+def published_cells(values: Iterable[tuple[float, float]]) -> list[str]:
+    """Printed means and standard deviations."""
+    return [f"{mean:.2f}±{deviation:.2f}" for mean, deviation in values]
+
+
+RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "seed": lambda r: str(r["seed"]),
+    "parameters": lambda r: str(r["parameters"]),
+    "batch": lambda r: str(r["config"]["batch"]),
+    "kept step": lambda r: " + ".join(
+        f"{stage['best_step']}/{stage['steps']}" for stage in r["stages"]
+    ),
+    "step s": lambda r: f"{r['stages'][-1]['seconds']['step']:.3f}",
+    "compile s": lambda r: f"{r['stages'][-1]['seconds']['compile']:.0f}",
+    "to kept s": lambda r: f"{sum(s['seconds']['to_best'] for s in r['stages']):.0f}",
+    "CPU s": lambda r: f"{r['cpu_seconds']:.0f}",
+}
+
+
+def run_table(
+    task: Any,
+    results: Results,
+    own: Mapping[str, Callable[[dict[str, Any]], str]] | None = None,
+) -> Table:
+    """One line per run: size and cost, and columns of the task's own."""
+    columns = {**RUN_COLUMNS, **(own or {})}
+    lines = [
+        (task.label(result), [cell(result) for cell in columns.values()])
+        for result in results
+    ]
+    return Table("runs", list(columns), lines)

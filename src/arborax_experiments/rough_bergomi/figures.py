@@ -1,0 +1,99 @@
+"""Figures of a run: paths, marginals, path functionals, smiles."""
+
+from typing import Any
+
+import numpy as np
+
+from ..harness import OURS, pyplot, TRUE
+from .config import Config
+from .scores import FUNCTIONALS, summaries
+
+
+def fan_chart(paths: dict[str, np.ndarray]) -> Any:
+    """Quantile bands and a few paths, true and generated side by side."""
+    plt = pyplot()
+    figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9, 3.6))
+    levels = [0.01, 0.05, 0.25, 0.75, 0.95, 0.99]
+    for ax, name, colour in zip(axes, ("true", "generated"), (TRUE, OURS)):
+        bands = np.quantile(paths[name], levels, axis=0)
+        for k in range(3):
+            ax.fill_between(
+                paths["ts"], bands[k], bands[-1 - k], color=colour, alpha=0.18, lw=0
+            )
+        ax.plot(paths["ts"], paths[name][:12].T, color=colour, lw=0.7, alpha=0.8)
+        ax.set(title=name, xlabel="time")
+    axes[0].set(ylabel="log-price")
+    low, high = np.quantile(paths["true"][:, -1], [0.01, 0.99])
+    axes[0].set_ylim(1.2 * low, 1.6 * high)
+    return figure
+
+
+def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
+    """Densities and quantile plots at the horizons."""
+    plt = pyplot()
+    count = len(config.horizons)
+    stride = config.steps // (paths["ts"].size - 1)
+    figure, axes = plt.subplots(2, count, figsize=(2.4 * count, 4.6))
+    levels = np.concatenate(
+        [[0.002, 0.005], np.linspace(0.01, 0.99, 99), [0.995, 0.998]]
+    )
+    for k, horizon in enumerate(config.horizons):
+        true, ours = (paths[n][:, horizon // stride] for n in ("true", "generated"))
+        low, high = np.quantile(true, [0.005, 0.998])
+        bins = np.linspace(low, high, 50)
+        top, bottom = axes[:, k]
+        top.hist(true, bins, density=True, color=TRUE, alpha=0.4, label="true")
+        top.hist(
+            ours, bins, density=True, color=OURS, histtype="step", label="generated"
+        )
+        top.set(title=f"t = {horizon / config.steps:g}", yticks=[])
+        a, b = np.quantile(true, levels), np.quantile(ours, levels)
+        bottom.plot([a[0], a[-1]], [a[0], a[-1]], color=TRUE, lw=1)
+        bottom.plot(a, b, ".", color=OURS, ms=3)
+        bottom.set(xlabel="true quantile")
+    axes[0, 0].legend(fontsize=8)
+    axes[1, 0].set(ylabel="generated quantile")
+    return figure
+
+
+def functionals(paths: dict[str, np.ndarray], config: Config) -> Any:
+    """Densities of the path functionals."""
+    plt = pyplot()
+    full = config.steps // (paths["ts"].size - 1)
+    # Stored paths are thinned: windows and horizons in units of the stored grid.
+    thinned = Config(
+        window=config.window // full,
+        horizons=tuple(h // full for h in config.horizons),
+    )
+    values = {
+        name: summaries(paths[name][..., None], thinned)[:, -len(FUNCTIONALS) :]
+        for name in ("true", "generated")
+    }
+    figure, axes = plt.subplots(1, len(FUNCTIONALS), figsize=(9, 2.8))
+    for k, (ax, name) in enumerate(zip(axes, FUNCTIONALS)):
+        low, high = np.quantile(values["true"][:, k], [0.0, 0.95])
+        bins = np.linspace(low, high, 45)
+        ax.hist(values["true"][:, k], bins, density=True, color=TRUE, alpha=0.4)
+        ax.hist(
+            values["generated"][:, k], bins, density=True, color=OURS, histtype="step"
+        )
+        ax.set(title=name, yticks=[])
+    return figure
+
+
+def smiles(result: dict[str, Any]) -> Any:
+    """Implied volatilities at the first and the last horizon, with two standard errors
+    of Monte Carlo."""
+    plt = pyplot()
+    content = result["scores"]["smile"]
+    figure, axes = plt.subplots(1, len(content["horizons"]), figsize=(8, 3))
+    for ax, entry in zip(np.atleast_1d(axes), content["horizons"]):
+        for name, colour in (("true", TRUE), ("generated", OURS)):
+            values = 100 * np.array(entry[name], dtype=float)
+            error = 100 * np.array(entry[f"{name}_error"], dtype=float)
+            ax.errorbar(
+                content["strikes"], values, 2 * error, fmt="o-", ms=3, color=colour
+            )
+        ax.set(title=f"t = {entry['time']:g}", xlabel="strike")
+    np.atleast_1d(axes)[0].set(ylabel="implied volatility, %")
+    return figure

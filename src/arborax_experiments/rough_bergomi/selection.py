@@ -1,0 +1,69 @@
+"""Which weights of a run are kept: decided by validation paths alone."""
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+
+from arborax.datasets import Splits
+from arborax.training import FitResult, metrics
+
+from ..generation import generate
+from .config import Config
+from .scores import known_summaries, summaries
+
+
+class Validation:
+    """The validation metric of a run, and what the truth scores by it.
+
+    The metric is the KS of generated paths against the validation paths, mean or median
+    over columns by `config.selection`. With `keep="last"` it is compared with that of
+    training paths: among scores that the true law itself has, a lower one does not mean
+    a better model, only one that is closer to these very validation paths.
+    """
+
+    def __init__(self, config: Config, splits: Splits):
+        self.config = config
+        self.ts = splits.validation.ts
+        self.held_out = known_summaries(splits.validation, config)
+        self.count = min(len(self.held_out), config.validation_paths)
+        self.truth: np.ndarray | None = None
+        if config.keep == "last":
+            known, size = known_summaries(splits.train, config), self.count
+            starts = range(0, len(known) - size + 1, size)
+            self.truth = np.array([self._value(known[i : i + size]) for i in starts])
+
+    def _value(self, found: np.ndarray) -> float:
+        values = np.asarray(metrics.ks(found, self.held_out))
+        if self.config.selection == "marginals":
+            return float(np.median(values[: len(self.config.horizons)]))
+        return float(np.mean(values))
+
+    def __call__(self, model: Any, validation: Any, key: Any) -> float:
+        """The metric of [`arborax.fit`][]."""
+        paths = generate(model, key, self.ts, self.count)
+        if not np.isfinite(paths).all():
+            return float("inf")
+        return self._value(summaries(paths, self.config))
+
+    @property
+    def bar(self) -> float | None:
+        """Mean and two standard deviations of the truth: above it, validation tells a
+        model from the truth."""
+        if self.truth is None:
+            return None
+        return float(self.truth.mean() + 2 * self.truth.std(ddof=1))
+
+    def keep(self, fitted: FitResult) -> FitResult:
+        """With `keep="last"`, the result with the weights at the end in place of the
+        best ones, if validation does not tell them from the truth."""
+        end = fitted.history.validation[-1]
+        if self.bar is None or fitted.stop != "steps" or not end["metric"] <= self.bar:
+            return fitted
+        return dataclasses.replace(
+            fitted,
+            model=fitted.last,
+            best_step=end["step"],
+            best_metric=end["metric"],
+            timings=dataclasses.replace(fitted.timings, to_best=end["seconds"]),
+        )

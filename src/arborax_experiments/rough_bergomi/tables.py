@@ -1,0 +1,96 @@
+"""Tables: measured scores beside published ones, floors and references."""
+
+from typing import Any
+
+from ..harness import (
+    AbstractTask,
+    by_model,
+    percent_cells,
+    published_cells,
+    Results,
+    run_table,
+    Table,
+)
+
+
+# Mean and standard deviation of KS x 100 at the four horizons, as printed in
+# arXiv:2606.05272, per-batch metric.
+PUBLISHED = {
+    "xlstm": [(11.04, 1.38), (10.31, 1.30), (10.94, 0.89), (11.71, 0.71)],
+    "ncde": [(9.06, 1.94), (8.93, 1.07), (9.75, 1.02), (9.65, 0.81)],
+    "ncde++": [(8.11, 0.93), (8.82, 0.86), (9.67, 0.34), (10.73, 0.52)],
+    "stacked-xlstm": [(7.69, 0.16), (9.19, 1.09), (9.50, 1.21), (10.95, 1.11)],
+    "log-ncde": [(7.75, 1.39), (7.38, 0.46), (8.72, 0.88), (8.89, 0.24)],
+    "nrde": [(8.74, 0.96), (8.41, 0.94), (8.12, 0.79), (7.47, 0.83)],
+    "gru": [(7.73, 1.78), (7.59, 0.58), (7.87, 0.67), (8.02, 1.15)],
+    "bnrde": [(6.89, 1.81), (6.91, 0.98), (8.56, 0.38), (9.58, 0.36)],
+    "bnrde-bk": [(7.93, 1.49), (7.70, 0.87), (7.77, 1.02), (8.11, 0.52)],
+}
+HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
+LABELS = {
+    "bnrde": "B-NRDE (GK)",
+    "bnrde-bk": "B-NRDE (BK)",
+    "log-ncde": "log-NCDE",
+    "nrde": "NRDE",
+    "ncde": "NCDE",
+    "ncde++": "NCDE++",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+    "stacked-xlstm": "stacked xLSTM",
+}
+
+
+def tables(task: AbstractTask, results: Results) -> list[Table]:
+    """Pooled KS, KS on fresh test sets, the published metric, and the runs."""
+    first = results[0]["scores"]
+    pooled = [
+        ("floor (true against true)", percent_cells([first["floor"]])),
+        ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
+        ("floor on these test paths", percent_cells([first["floor_here"]])),
+        ("Gaussian reference", percent_cells([first["gaussian"]])),
+    ]
+    fresh = [pooled[0]]
+    batch = [
+        (f"floor (batch {first['batch_size']})", percent_cells([first["batch_floor"]]))
+    ]
+    ordered = []
+    for model, label, group in by_model(results, LABELS):
+        pooled.append((label, percent_cells(r["scores"]["ks"] for r in group)))
+        fresh.append((label, percent_cells(r["scores"]["fresh_ks"] for r in group)))
+        batch.append((label, percent_cells(r["scores"]["batch_ks"] for r in group)))
+        if first["columns"][: len(HORIZONS)] == HORIZONS:
+            printed = published_cells(PUBLISHED[model])
+            batch.append((f"{LABELS[model]}, published", printed))
+        ordered += group
+    names = first["columns"]
+    marginals = names[: len(first["batch_ks"])]
+    own = {
+        "p-value": lambda r: f"{r['scores']['p_value']:.3f}",
+        "smile error ± MC (floor), vol points": _smile_cell,
+    }
+    return [
+        Table(f"pooled KS x 100 on {first['test_paths']} test paths", names, pooled),
+        Table(
+            f"the same, mean over {first['fresh_sets']} fresh test sets", names, fresh
+        ),
+        Table("per-batch KS x 100, as published", marginals, batch),
+        run_table(task, ordered, own),
+    ]
+
+
+def _smile_cell(result: dict[str, Any]) -> str:
+    return "; ".join(
+        f"t={s['time']:g}: {_number(s['error'])} ± {_number(s['monte_carlo'])} "
+        f"({_number(s['floor'])}){_missing(s)}"
+        for s in result["scores"]["smile"]["horizons"]
+    )
+
+
+def _missing(smile: dict[str, Any]) -> str:
+    """Strikes at which no generated path pays have no implied volatility."""
+    count = smile["missing"]
+    return f", {count} strike{'s' if count > 1 else ''} missing" if count else ""
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"

@@ -1,0 +1,106 @@
+"""The experiment `rough-bergomi`: data, stages of training, scores."""
+
+import dataclasses
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+from arborax.datasets import dataset, PathData, RoughBergomi, Splits
+from arborax.training import FitResult
+
+from ..generation import generate, generator_stages
+from ..harness import (
+    AbstractTask,
+    read_paths,
+    Results,
+    Score,
+    Stage,
+    stored_config,
+    Table,
+)
+from . import figures
+from .config import Config
+from .generator import Generator, make_generator
+from .objectives import make_objective
+from .scores import score
+from .selection import Validation
+from .tables import LABELS, tables
+
+
+FRESH_SETS = 4
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Simulated log-prices: training, validation and test paths, and `FRESH_SETS` more
+    test sets, for the scores only."""
+
+    splits: Splits
+    fresh: PathData
+
+
+class RoughBergomiTask(AbstractTask):
+    """Log-prices under rough volatility, from time and Brownian motion."""
+
+    name = "rough-bergomi"
+    config = Config
+    models = LABELS
+    introduction = """<p>Generated against true log-prices. KS is the two-sample
+Kolmogorov-Smirnov statistic, times 100. The floor is what a perfect model would score:
+two samples of the true law, of the size of the test set; "on these test paths" is what
+fresh samples of the true law score on average against this very test set. The Gaussian
+reference has the mean and variance of the data at every time and independent
+increments. Realised variance, running maximum and clustering (lag-1 autocorrelation of
+squared returns) are taken on the grid of windows; the bracket is the sum of all squared
+steps, and for the data that of the simulator. The p-value is that of a permutation test
+with a kernel that no model was trained on.</p>"""
+
+    def data(self, config: Config, cache: pathlib.Path | None) -> Data:
+        law = RoughBergomi(hurst=config.hurst, steps=config.steps)
+        seed = config.data_seed
+        splits = dataset(law, config.paths, seed=seed, folder=cache).split()
+        count = FRESH_SETS * len(splits.test)
+        return Data(splits, dataset(law, count, seed=seed + 1, folder=cache))
+
+    def model(self, config: Config, data: Data, key: Any) -> Generator:
+        return make_generator(config, data.splits.train.values, key)
+
+    def stages(self, config: Config, data: Data) -> Iterator[Stage]:
+        validation, train = Validation(config, data.splits), data.splits.train
+        return generator_stages(
+            config,
+            lambda name: make_objective(name, config, train),
+            metric=validation,
+            keep=validation.keep,
+            facts={"bar": validation.bar},
+        )
+
+    def score(
+        self, fitted: FitResult, config: Config, data: Data, *, key: Any, seed: int
+    ) -> Score:
+        """KS of marginals and path functionals, floors, option prices; a few paths."""
+        test = data.splits.test
+        # The first paths are scored; all of them price options.
+        count = max(len(test), config.price_paths)
+        generated = generate(fitted.model, key, test.ts, count)
+        scores = score(
+            generated, test, data.splits.train, config, fresh=data.fresh, seed=seed
+        )
+        stride = max(1, config.window // 2)
+        paths = {
+            "ts": test.ts[::stride],
+            "generated": generated[: len(test), ::stride, 0],
+            "true": test.values[:, ::stride, 0],
+        }
+        return Score({"scores": scores}, paths)
+
+    def tables(self, results: Results) -> list[Table]:
+        return tables(self, results)
+
+    def run_figures(self, result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+        paths, config = read_paths(result), stored_config(Config, result)
+        if paths is not None:
+            yield "true and generated paths", figures.fan_chart(paths)
+            yield "marginal laws", figures.marginals(paths, config)
+            yield "path functionals", figures.functionals(paths, config)
+        yield "implied volatilities", figures.smiles(result)

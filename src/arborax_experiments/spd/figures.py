@@ -1,0 +1,51 @@
+"""Figures of a run: eigenvalues over time, and their laws."""
+
+from typing import Any
+
+import numpy as np
+
+from ..harness import pyplot
+from .config import Config
+
+
+SHADES = ("#1b6b58", "#c07a2c", "#5b5ea6", "#a6425b", "#4a90a4")
+
+
+def fan_chart(paths: dict[str, np.ndarray]) -> Any:
+    """Quantile bands of each eigenvalue, true and generated side by side."""
+    plt = pyplot()
+    figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9, 3.6))
+    for ax, name in zip(axes, ("true", "generated")):
+        for k in range(paths[name].shape[-1]):
+            colour = SHADES[k % len(SHADES)]
+            low, quarter, middle, upper, high = np.quantile(
+                paths[name][..., k], [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
+            )
+            ax.fill_between(paths["ts"], low, high, color=colour, alpha=0.15, lw=0)
+            ax.fill_between(paths["ts"], quarter, upper, color=colour, alpha=0.25, lw=0)
+            ax.plot(paths["ts"], middle, color=colour)
+        ax.set(title=name, xlabel="time")
+    axes[0].set(ylabel="eigenvalues")
+    axes[0].set_ylim(0, 1.4 * np.quantile(paths["true"][:, -1], 0.99))
+    return figure
+
+
+def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
+    """Densities of the eigenvalues at the horizons."""
+    plt = pyplot()
+    stored = paths["ts"].size - 1
+    horizons = [h for h in config.horizons if h * stored % config.steps == 0]
+    figure, axes = plt.subplots(
+        1, len(horizons), figsize=(2.3 * len(horizons), 2.6), squeeze=False
+    )
+    for ax, horizon in zip(axes[0], horizons):
+        at = horizon * stored // config.steps
+        high = np.quantile(paths["true"][:, at], 0.995)
+        bins = np.linspace(0, high, 50)
+        for k in range(paths["true"].shape[-1]):
+            colour = SHADES[k % len(SHADES)]
+            true, ours = (paths[name][:, at, k] for name in ("true", "generated"))
+            ax.hist(true, bins, density=True, color=colour, alpha=0.3)
+            ax.hist(ours, bins, density=True, color=colour, histtype="step")
+        ax.set(title=f"t = {horizon / config.steps:g}", yticks=[])
+    return figure

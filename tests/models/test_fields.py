@@ -1,0 +1,221 @@
+"""Closed forms and fast paths of fields against the plain functions.
+
+Networks are evaluated by products made for many rows, activations have derivatives of
+their own, and lifts take derivatives of a `VectorField` layer by layer. Here all of it
+is compared with the formula in plain JAX, lifted by forward mode: value, gradient and
+second derivative, for a batch inside a loop.
+"""
+
+import itertools as it
+from types import SimpleNamespace
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import arborax as abx
+from arborax.experiments.spd._field import log_cholesky, LogCholeskyField
+from arborax.geometry import _settle
+from arborax.models import Correction, lipswish, MLP, VectorField
+from arborax.models._mlp import identity
+from arborax.models._rows import activate
+
+
+ACTIVATIONS = {
+    f.__name__: f
+    for f in (
+        *(identity, lipswish, jnp.square, jnp.sin, jnp.tanh, jnp.ones_like),
+        *(jax.nn.relu, jax.nn.relu6, jax.nn.leaky_relu, jax.nn.elu, jax.nn.selu),
+        *(jax.nn.celu, jax.nn.gelu, jax.nn.silu, jax.nn.mish, jax.nn.sigmoid),
+        *(jax.nn.log_sigmoid, jax.nn.softplus, jax.nn.squareplus, jax.nn.soft_sign),
+        *(jax.nn.hard_tanh, jax.nn.hard_sigmoid, jax.nn.hard_silu),
+        *(jax.nn.sparse_plus, jax.nn.sparse_sigmoid),
+    )
+}
+SPACES = {"Euclidean": abx.Euclidean(3), "SO": abx.SO(3), "SPD": abx.SPD(2)}
+ALGEBRAS = {"Shuffle": abx.Shuffle, "Ito": abx.Ito, "MKW": abx.MuntheKaasWright}
+
+
+class Plain(eqx.Module):
+    """The formula of an MLP."""
+
+    mlp: MLP
+
+    def __call__(self, x):
+        *hidden, last = self.mlp.layers
+        for layer in hidden:
+            x = self.mlp.activation(layer.weight @ x + layer.bias)
+        return self.mlp.final_activation(last.weight @ x + last.bias)
+
+
+def derivatives(function, args, direction):
+    """Value, gradient and a second derivative, of reverse over reverse mode."""
+
+    def slope(args):
+        parts = jax.tree.map(jnp.vdot, jax.grad(function)(args), direction)
+        return sum(jax.tree.leaves(parts))
+
+    return jax.jit(lambda a: (function(a), jax.grad(function)(a), jax.grad(slope)(a)))(
+        args
+    )
+
+
+def agree(ours, plain, tolerance):
+    for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(plain), strict=True):
+        assert a.dtype == b.dtype
+        scale = max(1.0, float(jnp.max(jnp.abs(b), initial=0)))
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance * scale)
+
+
+def tangent(args):
+    leaves, tree = jax.tree.flatten(args)
+    keys = jr.split(jr.PRNGKey(9), len(leaves))
+    draw = [jr.normal(k, x.shape, x.dtype) for k, x in zip(keys, leaves)]
+    return jax.tree.unflatten(tree, draw)
+
+
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64], ids=str)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations(name, dtype):
+    """A batch inside a loop, two derivatives deep, and a third one inside."""
+    f = ACTIVATIONS[name]
+    x = jnp.linspace(-4.1, 4.3, 6, dtype=dtype).reshape(2, 3)
+
+    def total(apply, x):
+        """The value, and its derivative along the carry."""
+
+        def body(carry, s):
+            value, dot = jax.jvp(apply, (s * carry,), (carry,))
+            return carry + jnp.sin(value) / 9, jnp.sum(dot)
+
+        def one(x):
+            last, dots = jax.lax.scan(body, x, jnp.asarray([0.7, 1.1], dtype))
+            return jnp.sum(last) + jnp.sum(jnp.cos(dots))
+
+        return jnp.sum(jax.vmap(one)(x))
+
+    ours = derivatives(lambda z: total(lambda a: activate(f, a), z), x, jnp.cos(x))
+    plain = derivatives(lambda z: total(jax.vmap(f), z), x, jnp.cos(x))
+    agree(ours, plain, 1e-4 if dtype == jnp.float32 else 1e-11)
+
+
+def compare(ours, plain, alg, geometry, dtype):
+    """Two window fields: of an Equinox module, and of a plain function of the module
+    and the point, for two points inside a loop of two log-signatures."""
+    point = jax.vmap(lambda k: geometry.random_point(k, dtype))
+    ys = point(jr.split(jr.PRNGKey(2), 2))
+    lams = jr.normal(jr.PRNGKey(3), (2, alg.primitive_size), dtype) / 3
+    weights, rest = eqx.partition(ours, eqx.is_inexact_array)
+
+    def total(fields):
+        def function(args):
+            module, ys = eqx.combine(args[0], rest), args[1]
+            field = abx.lift(fields(module), alg, geometry)
+
+            def body(carry, lam):
+                out = jax.vmap(field, (0, None))(ys, lam)
+                return carry + jnp.sum(jnp.sin(out + carry)), None
+
+            return jax.lax.scan(body, jnp.zeros((), dtype), lams)[0]
+
+        return function
+
+    args = weights, ys
+    direction = tangent(args)
+    got = derivatives(total(lambda module: module), args, direction)
+    want = derivatives(
+        total(lambda module: lambda y: plain(module, y)), args, direction
+    )
+    agree(got, want, 3e-4 if dtype == jnp.float32 else 1e-9)
+
+
+def vector_field(activation, last, channels, geometry, dtype, width=4):
+    size = int(np.prod(geometry.point_shape))
+    mlp = MLP(
+        *(size, channels * geometry.dim, width, 2),
+        activation=activation,
+        final_activation=last,
+        dtype=dtype,
+        key=jr.PRNGKey(1),
+    )
+    return VectorField(mlp, channels, geometry.dim)
+
+
+def plain_vector_field(field, y):
+    return Plain(field.mlp)(jnp.ravel(y)).reshape(field.channels, field.dim)
+
+
+# One setting for each of several activations, and all settings between them.
+CHOSEN = [
+    ("identity", "Shuffle", 2, "Euclidean", jnp.float64),
+    ("relu", "Ito", 3, "Euclidean", jnp.float64),
+    ("square", "Ito", 2, "SO", jnp.float32),
+    ("sin", "Shuffle", 3, "SO", jnp.float64),
+    ("ones_like", "MKW", 3, "SPD", jnp.float64),
+    ("gelu", "MKW", 2, "SPD", jnp.float32),
+    ("softplus", "Ito", 3, "SPD", jnp.float32),
+]
+
+
+@pytest.mark.parametrize("settled", [True, False], ids=["settled", "plain"])
+@pytest.mark.parametrize("name,algebra,depth,space,dtype", CHOSEN, ids=str)
+def test_vector_fields(name, algebra, depth, space, dtype, settled, monkeypatch):
+    """With and without `settle`: it may change nothing but the speed."""
+    if not settled:
+        if dtype == jnp.float32:
+            pytest.skip("one dtype is enough")
+        without = SimpleNamespace(bind=lambda x, **_: x)
+        monkeypatch.setattr(_settle, "_settle_p", without)
+    geometry, alg = SPACES[space], ALGEBRAS[algebra](2, depth)
+    field = vector_field(ACTIVATIONS[name], identity, 2, geometry, dtype)
+    compare(field, plain_vector_field, alg, geometry, dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64], ids=str)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_all_vector_fields(name, dtype):
+    for algebra, depth, space in it.product(ALGEBRAS, (2, 3), SPACES):
+        geometry, alg = SPACES[space], ALGEBRAS[algebra](2, depth)
+        last = ACTIVATIONS[name] if depth == 2 else identity
+        field = vector_field(ACTIVATIONS[name], last, 2, geometry, dtype)
+        compare(field, plain_vector_field, alg, geometry, dtype)
+
+
+@pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_rotation_fields(depth):
+    """The fields of the rotation model, on rotations and a clock."""
+    geometry, alg = abx.Product(abx.SO(3), abx.Euclidean(1)), abx.Shuffle(4, depth)
+    mlp = MLP(4, 5, 4, 1, key=jr.PRNGKey(0), dtype=jnp.float64)
+    context, velocity = jnp.array([0.4, -0.2]), jnp.array([0.3, 0.1, -0.5])
+    field = Correction(mlp, context, velocity)
+
+    def plain(field, y):
+        return eqx.tree_at(lambda f: f.mlp, field, Plain(field.mlp))(y)
+
+    compare(field, plain, alg, geometry, jnp.float64)
+
+
+@pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.slow)])
+def test_fields_on_the_cone(depth):
+    """The fields of the SPD experiment."""
+    field = LogCholeskyField(
+        2, 3, 4, 1, reach=2.0, dtype=jnp.float64, key=jr.PRNGKey(0)
+    )
+    noise = lambda x: x + 0.3 * jr.normal(jr.PRNGKey(1), x.shape)  # noqa: E731
+    field = jax.tree.map(lambda x: noise(x) if eqx.is_array(x) else x, field)
+
+    def plain(field, y):
+        z = log_cholesky(y)
+        (first, last), shape = field.mlp.layers, (-1, field.linear.shape[0])
+        x = lipswish(first.weight @ z + first.bias)
+        u = (last.weight @ x + last.bias).reshape(shape)
+        u = u.at[0].add(field.linear @ z)
+        values = field.amplitude * jnp.tanh(u / field.amplitude)
+        far = 1 + (jnp.sum(z**2) / field.reach**2) ** 2
+        return values / jnp.stack([jnp.ones_like(far), far])[:, None]
+
+    compare(field, plain, abx.Ito(2, depth), abx.SPD(2), jnp.float64)
