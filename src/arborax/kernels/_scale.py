@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
 from .._values import is_concrete, refuse
 from ._checks import as_points, check_alike
@@ -61,10 +61,10 @@ def pooled_scale(
 
 
 def safe_scale(
-    x: Float[Array, "... times d"],
-    y: Float[Array, "... times d"],
-    brackets_x: Float[Array, "... steps d d"] | None = None,
-    brackets_y: Float[Array, "... steps d d"] | None = None,
+    x: Float[ArrayLike, "..."],
+    y: Float[ArrayLike, "..."],
+    brackets_x: Float[Array, "..."] | None = None,
+    brackets_y: Float[Array, "..."] | None = None,
     mode: Literal["auto", "bounded"] = "auto",
 ) -> Float[Array, ""]:
     r"""The factor that `scale="auto"` or `scale="bounded"` puts on both paths.
@@ -84,6 +84,12 @@ def safe_scale(
     constant for differentiation. For training, compute it once from data and pass the
     number (or use [`arborax.SignatureKernel.fit`][], which also sees augmentations):
     otherwise the objective changes with each batch.
+
+    **Arguments:**
+
+    - `x`, `y`: paths `(..., times, d)`, as they enter the kernel.
+    - `brackets_x`, `brackets_y`: increments `(..., times - 1, d, d)` of their brackets.
+    - `mode`: as above.
 
     **Returns:**
 
