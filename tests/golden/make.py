@@ -350,9 +350,9 @@ def _():
 
 @case("solve adaptive")
 def _():
-    alg, geometry = abx.Shuffle(2, 3), abx.SO(3)
-    ts = jnp.linspace(0.0, 1.0, 17)
-    control = abx.dyadic_control(ts, paths(17, 2), alg)
+    alg, geometry = abx.Shuffle(2, 2), abx.SO(3)
+    ts = jnp.linspace(0.0, 1.0, 9)
+    control = abx.dyadic_control(ts, paths(9, 2), alg)
     fields = plain_fields(field_weights(2, geometry), 2, geometry)
     solution = abx.solve_adaptive(
         fields, geometry.random_point(KEY), control, geometry=geometry

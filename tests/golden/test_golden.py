@@ -1,6 +1,7 @@
 """Values and gradients are those that were stored: `make.py` says how they are made."""
 
 import json
+import re
 
 import make
 import numpy as np
@@ -10,7 +11,21 @@ import pytest
 STORED = json.loads(make.FILE.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", make.CASES)
+# Close relatives of cases of the default run.
+SLOW = re.compile(
+    r"field (SE|Sphere|Hyperbolic|Product) .*,3\)"
+    r"|solve SO (CFEES27|LieEuler|final)"
+    r"|rotation (RotationBNRDE inertia|SavitzkyGolayNCDE|RotationForecaster)"
+)
+
+
+def _cases():
+    for name in make.CASES:
+        marks = [pytest.mark.slow] if SLOW.match(name) else []
+        yield pytest.param(name, marks=marks)
+
+
+@pytest.mark.parametrize("name", _cases())
 def test_numbers(name):
     for part, values in make.numbers(name).items():
         wanted = np.asarray(STORED[part])
