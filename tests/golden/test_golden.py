@@ -25,7 +25,7 @@ def _cases():
         yield pytest.param(name, marks=marks)
 
 
-@pytest.mark.parametrize("name", _cases())
+@pytest.mark.parametrize("name", list(_cases()))
 def test_numbers(name):
     for part, values in make.numbers(name).items():
         wanted = np.asarray(STORED[part])
