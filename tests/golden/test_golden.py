@@ -19,13 +19,11 @@ SLOW = re.compile(
 )
 
 
-def _cases():
-    for name in make.CASES:
-        marks = [pytest.mark.slow] if SLOW.match(name) else []
-        yield pytest.param(name, marks=marks)
+def _case(name):
+    return pytest.param(name, marks=[pytest.mark.slow] if SLOW.match(name) else [])
 
 
-@pytest.mark.parametrize("name", list(_cases()))
+@pytest.mark.parametrize("name", [_case(name) for name in make.CASES])
 def test_numbers(name):
     for part, values in make.numbers(name).items():
         wanted = np.asarray(STORED[part])
