@@ -9,8 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
+from .._inputs import as_values
 from .._values import is_concrete, refuse
-from ._checks import as_points, check_alike
+from ._checks import check_alike
 
 
 def path_size(
@@ -97,7 +98,7 @@ def safe_scale(
     """
     if mode not in ("auto", "bounded"):
         raise ValueError(f"`mode` must be 'auto' or 'bounded', got {mode!r}.")
-    x, y = jnp.asarray(as_points(x)), jnp.asarray(as_points(y))
+    x, y = as_values("x", x), as_values("y", y)
     check_alike(x, y)
     factor = pooled_scale([(x, brackets_x), (y, brackets_y)], mode)
     bad = ~(np if is_concrete(factor) else jnp).isfinite(factor)
