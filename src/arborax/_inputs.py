@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 
-def as_array(name: str, value: Any) -> jax.Array:
-    """`value` as a JAX array of numbers or booleans; anything else is refused."""
+def as_numbers(name: str, value: Any) -> Any:
+    """`value` with a dtype of numbers or booleans, in NumPy or JAX as it came."""
     if hasattr(value, "to_numpy"):
         raise TypeError(
             f"`{name}` must be an array, got a {type(value).__name__}. Convert it with "
@@ -19,20 +19,26 @@ def as_array(name: str, value: Any) -> jax.Array:
         )
     if isinstance(value, list | tuple):
         _refuse_ragged(name, value)
-    if not hasattr(value, "dtype") and not _holds_jax(value):
-        value = np.asarray(value)
-    kind = getattr(getattr(value, "dtype", None), "kind", None)
-    if kind in ("M", "m"):
+    array: Any = value
+    if not hasattr(value, "dtype"):
+        array = (jnp if _holds_jax(value) else np).asarray(value)
+    dtype = array.dtype
+    if dtype.kind in ("M", "m"):
         raise TypeError(
-            f"`{name}` holds dates ({value.dtype}). Convert them to floats, e.g. "
+            f"`{name}` holds dates ({dtype}). Convert them to floats, e.g. "
             f"`({name} - {name}[0]) / np.timedelta64(1, 's')`."
         )
-    if kind in ("O", "U", "S", "T"):
+    if dtype.kind in ("O", "U", "S", "T"):
         raise TypeError(
-            f"`{name}` must be an array of numbers, got dtype {value.dtype}. Convert "
-            "it first."
+            f"`{name}` must be an array of numbers, got dtype {dtype}. Convert it "
+            "first."
         )
-    return jnp.asarray(value)
+    return array
+
+
+def as_array(name: str, value: Any) -> jax.Array:
+    """`value` as a JAX array of numbers or booleans; anything else is refused."""
+    return jnp.asarray(as_numbers(name, value))
 
 
 def as_floating(name: str, value: Any) -> jax.Array:
@@ -104,7 +110,7 @@ def as_shape(name: str, value: Any) -> tuple[int, ...]:
 def as_key(key: Any) -> jax.Array:
     """One JAX random key, of either kind."""
     dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", None)
-    typed = dtype is not None and jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key)
+    typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     if (typed and ndim == 0) or (dtype == np.uint32 and ndim == 1):
         return key
     got = type(key).__name__ if dtype is None else f"{dtype} of shape {key.shape}"

@@ -70,6 +70,41 @@ def test_realised_brackets_are_left_point_at_depth_two(rng):
     np.testing.assert_allclose(left, real, rtol=1e-11)
 
 
+@pytest.mark.parametrize("kind", ["ito", "branched", "planar"])
+def test_missing_points_are_no_increments(kind, rng):
+    """Left-point sums and realised brackets as if missing points were not there."""
+    x, y = _paths(rng, 2, 9), _paths(rng, 2, 5)
+    keep = np.array([0, 2, 3, 6, 8])
+    mask = jnp.zeros((2, 9), bool).at[:, keep].set(True)
+    holes = jnp.where(mask[..., None], x, jnp.nan)
+    kernel = abx.SignatureKernel(kind, 3, method="recursion")
+    for brackets in ("left-point", "realised"):
+        got = kernel.gram(holes, y, mask_x=mask, brackets_x=brackets)
+        # Interpolation splits an increment, but not its bracket.
+        if brackets == "left-point":
+            expected = kernel.gram(x[:, keep], y, brackets_x=brackets)
+            np.testing.assert_allclose(got, expected, rtol=1e-11)
+        _, full = kernel.prepared(x[:, keep], brackets)
+        _, split = kernel.prepared(holes, brackets, mask=mask)
+        if full is not None:
+            np.testing.assert_allclose(split.sum(1), full.sum(1), rtol=1e-11)
+
+
+def test_time_has_no_bracket(rng):
+    x = _paths(rng, 2, 6)
+    path = abx.add_time(abx.SampledPath(jnp.linspace(0, 3, 6), x))
+    for kernel, given in (
+        (abx.SignatureKernel("branched", 2), path),
+        (abx.SignatureKernel("branched", 2, add_time=True), x),
+    ):
+        _, brackets = kernel.prepared(given, "realised")
+        dx = jnp.diff(x, axis=1)
+        np.testing.assert_allclose(brackets[..., 0, :], 0)
+        np.testing.assert_allclose(brackets[..., :, 0], 0)
+        outer = dx[..., :, None] * dx[..., None, :]
+        np.testing.assert_allclose(brackets[..., 1:, 1:], outer)
+
+
 def test_user_kernel_and_normalisation(rng):
     x, y = _paths(rng, 2, 6), _paths(rng, 3, 5)
 

@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._inputs import as_values
 from .._values import is_concrete, refuse
 from .._varying import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
-from ._checks import as_points
 from ._prepare import check_kind, Kind
 
 
@@ -123,7 +123,7 @@ def explicit_features(
     left out.
     """
     check_kind(kind, depth)
-    points = jnp.asarray(as_points(points))
+    points = as_values("points", points)
     d = points.shape[-1]
     if kind == "geometric":
         return signature(points, Shuffle(d, depth))

@@ -12,8 +12,9 @@ import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
 from .._custom_jvp import custom_jvp
+from .._inputs import as_count, as_key
 from .._values import is_concrete, refuse
-from ._checks import as_sample, check_count, check_key
+from ._checks import as_sample
 from ._iterated import random_levels
 from ._prepare import Brackets, prepare
 from ._shapes import forest_shapes, ladder, shape_symmetry
@@ -126,9 +127,9 @@ class RandomFourierSignature(eqx.Module):
                 f"Random Fourier signatures exist for kind 'geometric', 'ito' and "
                 f"'branched', got {kind!r}."
             )
-        check_key(key)
+        key = as_key(key)
         for name, value in (("dim", dim), ("levels", levels), ("features", features)):
-            check_count(name, value)
+            as_count(name, value)
         if not scales:
             raise ValueError("`scales` must hold at least one number.")
         dtype = jnp.zeros(()).dtype if dtype is None else dtype

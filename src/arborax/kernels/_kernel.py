@@ -188,9 +188,10 @@ class SignatureKernel(eqx.Module):
         """
         if not isinstance(self.scale, str):
             return self
-        sides = [self.prepared(x, brackets_x, lengths_x, mask_x)]
+        sides = [self.prepared(as_sample("x", x), brackets_x, lengths_x, mask_x)]
         if y is not None:
-            sides.append(self.prepared(y, brackets_y, lengths_y, mask_y))
+            other = as_sample("y", y)
+            sides.append(self.prepared(other, brackets_y, lengths_y, mask_y))
         factor = pooled_scale(sides, self.scale)  # pyright: ignore
         return eqx.tree_at(lambda kernel: kernel.scale, self, factor)
 

@@ -7,8 +7,9 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._inputs import as_count
 from ..paths import SampledPath
-from ._checks import as_sample, check_alike, check_count
+from ._checks import as_sample, check_alike
 from ._fourier import RandomFourierSignature
 from ._kernel import Path, SignatureKernel
 from ._prepare import Brackets
@@ -50,7 +51,7 @@ def embed(
     A [`arborax.MeanEmbedding`][] without gradient.
     """
     _need_linear(kernel)
-    check_count("batch", batch)
+    batch = as_count("batch", batch)
     paths: Any = as_sample("y", y)
     array = not isinstance(paths, SampledPath)
     size = paths.shape[0] if array else paths.xs.shape[0]

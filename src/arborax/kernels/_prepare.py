@@ -6,8 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
+from .._inputs import as_values
 from ..paths import add_basepoint, add_time, lead_lag, SampledPath
-from ._checks import as_points
 
 
 Kind = Literal["geometric", "ito", "branched", "planar"]
@@ -37,15 +37,9 @@ def _sampled(
                 "again."
             )
         return path
-    xs = jnp.asarray(as_points(path))
+    xs = as_values("path", path)
     ts = jnp.linspace(0, 1, xs.shape[-2], dtype=xs.dtype)
     return SampledPath(ts, xs, mask, lengths)
-
-
-def _realised(path: SampledPath) -> Array:
-    """Products of observed increments, each where the later observation arrives."""
-    dx = jnp.diff(path.filled("forward").xs, axis=-2)
-    return dx[..., :, None] * dx[..., None, :]
 
 
 def _increments_of_brackets(
@@ -66,7 +60,7 @@ def _increments_of_brackets(
     if brackets == "left-point":
         return None
     if brackets == "realised":
-        return _realised(path)
+        return path.realised_brackets()
     if brackets == "canonical":
         shape = (*path.batch_shape, path.num_times - 1, path.dim, path.dim)
         return jnp.zeros(shape, path.xs.dtype)

@@ -7,10 +7,11 @@ import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Array, ArrayLike, Float
 
+from .._inputs import as_values
 from .._values import is_concrete, refuse
-from ._checks import as_points, check_alike
+from ._checks import check_alike
 
 
 def path_size(
@@ -61,10 +62,10 @@ def pooled_scale(
 
 
 def safe_scale(
-    x: Float[Array, "... times d"],
-    y: Float[Array, "... times d"],
-    brackets_x: Float[Array, "... steps d d"] | None = None,
-    brackets_y: Float[Array, "... steps d d"] | None = None,
+    x: Float[ArrayLike, "..."],
+    y: Float[ArrayLike, "..."],
+    brackets_x: Float[Array, "..."] | None = None,
+    brackets_y: Float[Array, "..."] | None = None,
     mode: Literal["auto", "bounded"] = "auto",
 ) -> Float[Array, ""]:
     r"""The factor that `scale="auto"` or `scale="bounded"` puts on both paths.
@@ -85,13 +86,19 @@ def safe_scale(
     number (or use [`arborax.SignatureKernel.fit`][], which also sees augmentations):
     otherwise the objective changes with each batch.
 
+    **Arguments:**
+
+    - `x`, `y`: paths `(..., times, d)`, as they enter the kernel.
+    - `brackets_x`, `brackets_y`: increments `(..., times - 1, d, d)` of their brackets.
+    - `mode`: as above.
+
     **Returns:**
 
     A positive scalar.
     """
     if mode not in ("auto", "bounded"):
         raise ValueError(f"`mode` must be 'auto' or 'bounded', got {mode!r}.")
-    x, y = jnp.asarray(as_points(x)), jnp.asarray(as_points(y))
+    x, y = as_values("x", x), as_values("y", y)
     check_alike(x, y)
     factor = pooled_scale([(x, brackets_x), (y, brackets_y)], mode)
     bad = ~(np if is_concrete(factor) else jnp).isfinite(factor)

@@ -9,8 +9,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._inputs import as_count, as_floating, as_key
 from .._values import is_concrete, refuse
-from ._checks import check_count, check_key
 from ._kernel import Path
 from ._objectives import AnyKernel, pooled
 from ._prepare import Brackets
@@ -38,9 +38,8 @@ def permutation_test(
     Each relabelling costs one row of two matrix products, so the kernel is evaluated
     once. May be mapped over many matrices.
     """
-    check_key(key)
-    check_count("permutations", permutations)
-    gram = jnp.asarray(gram)
+    key, permutations = as_key(key), as_count("permutations", permutations)
+    gram, first = as_floating("gram", gram), as_count("first", first)
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
         raise ValueError(f"`gram` must be a square matrix, got shape {gram.shape}.")
     second = gram.shape[0] - first
@@ -115,7 +114,7 @@ def two_sample_test(
 
     A [`arborax.TwoSampleResult`][].
     """
-    check_key(key)
+    key = as_key(key)
     x, y, fixed = pooled(x, y, kernel, brackets_x, brackets_y)
     if fixed.linear:
         fx = fixed.features(x, brackets=brackets_x)

@@ -7,6 +7,7 @@ from ._augment import (
     rectilinear as rectilinear,
 )
 from ._brownian import brownian as brownian, brownian_brackets as brownian_brackets
+from ._fill import fill_missing as fill_missing
 from ._fractional import (
     fractional_brownian as fractional_brownian,
     riemann_liouville as riemann_liouville,
@@ -18,7 +19,6 @@ from ._interpolation import (
     LinearInterpolation as LinearInterpolation,
     RectilinearInterpolation as RectilinearInterpolation,
 )
-from ._missing import fill_missing as fill_missing
 from ._sampled import SampledPath as SampledPath
 from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots
 from ._windows import (

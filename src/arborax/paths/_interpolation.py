@@ -16,7 +16,7 @@ from ._augment import rectilinear
 from ._missing import (
     check_times,
     divide,
-    fill_missing,
+    fill,
     neighbours,
     observed_mask,
     take,
@@ -129,7 +129,7 @@ class LinearInterpolation(AbstractInterpolation):
         """
         ts, xs, seen = _prepare(ts, xs, mask, check)
         self.ts = ts
-        self.xs = fill_missing(ts, xs, seen)
+        self.xs = fill(ts, xs, seen, "linear")
 
     def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
         return _at_times(_linear_value, self.ts, (self.xs,), t)

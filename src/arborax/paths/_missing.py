@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import as_array, as_floating, as_values, is_suffix
+from .._inputs import as_array, as_floating, is_suffix
 
 
 def observed_mask(
@@ -76,39 +76,15 @@ def check_times(ts: ArrayLike, xs: Array) -> Float[Array, "..."]:
     return ts
 
 
-def fill_missing(
-    ts: ArrayLike,
-    xs: ArrayLike,
-    mask: ArrayLike | None = None,
-    method: Literal["linear", "forward"] = "linear",
+def fill(
+    ts: Float[Array, "..."],
+    xs: Float[Array, "*batch times channels"],
+    seen: Bool[Array, "*batch times channels"],
+    method: Literal["linear", "forward"],
 ) -> Float[Array, "*batch times channels"]:
-    """Replace missing values, each channel on its own.
-
-    Before its first observation a channel holds that observation, after the last one it
-    holds the last: increments there are exactly zero. A channel without any observation
-    is filled with zeros. Observed values are returned unchanged to the last bit, and
-    what stands at missing places (NaN included) affects neither values nor gradients.
-    Cost: `O(times x channels)`.
-
-    **Arguments:**
-
-    - `ts`: `(times,)` or `(..., times)`, increasing.
-    - `xs`: `(..., times, channels)`.
-    - `mask`: boolean, True where observed, `(..., times)` or `(..., times, channels)`.
-        `None`: NaN marks a missing value.
-    - `method`: `"linear"` interpolates in time between observations (a point missing in
-        all channels then leaves the path and its signature as if it had been removed);
-        `"forward"` carries the last observation forward, which uses no future value.
-
-    **Returns:**
-
-    Array of the shape and dtype of `xs` without missing values.
-    """
-    xs = as_values("xs", xs)
-    ts = check_times(ts, xs)
+    """Values with the gaps filled; see `fill_missing`."""
     if method not in ("linear", "forward"):
         raise ValueError(f"`method` must be 'linear' or 'forward', got {method!r}.")
-    seen = observed_mask(xs, mask)
     xs = jnp.where(seen, xs, 0)
     before, after = neighbours(seen)
     x0, x1 = take(xs, before), take(xs, after)

@@ -15,7 +15,7 @@ from .._inputs import as_array, as_count, as_floating, as_values, is_suffix
 from .._values import is_concrete, refuse
 from ._missing import (
     check_times,
-    fill_missing,
+    fill,
     neighbours,
     observed_mask,
 )
@@ -196,10 +196,10 @@ class SampledPath(eqx.Module):
         if mask is None:
             return derived(self, ts, xs, brackets, self.ticks)
         observed = xs
-        xs = fill_missing(ts, observed, mask, method)
+        xs = fill(ts, observed, mask, method)
         if method == "forward":
             return derived(self, ts, xs, brackets)
-        ticks = jnp.diff(fill_missing(ts, observed, mask, "forward"), axis=-2)
+        ticks = jnp.diff(fill(ts, observed, mask, "forward"), axis=-2)
         filled = derived(self, ts, xs, brackets, ticks)
         return dataclasses.replace(filled, interpolated=True, check=False)
 

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from .._inputs import as_floating
+from .._inputs import as_floating, as_numbers
 from .._values import is_concrete
 
 
@@ -229,7 +229,7 @@ def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
             "outside `jit`/`vmap` (or from NumPy arrays inside), or call "
             "`windows_by_time` with `max_points`."
         )
-    array = np.asarray(value)
+    array = np.asarray(as_numbers(name, value))
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "

@@ -126,6 +126,8 @@ def rough_path(
     - `max_points`: needed only when `ts` is traced, see
         [`arborax.windows_by_time`][].
     """
+    if isinstance(xs, SampledPath) and ts is not None:
+        raise ValueError("a SampledPath brings its own times: pass ts=None.")
     path = xs if isinstance(xs, SampledPath) else SampledPath(_need(ts), xs)
     if path.batch_shape:
         raise ValueError(
@@ -179,8 +181,12 @@ def _cut_by_time(
     Inside `jit` the times of `source` are traced even if the caller passed constants,
     so the caller's own array decides.
     """
-    known = ts is not None and is_concrete(ts, knots)
-    if not known or source.lengths is not None or max_points is not None:
+    if (
+        ts is None
+        or not is_concrete(ts, knots)
+        or source.lengths is not None
+        or max_points is not None
+    ):
         return windows_by_time(source, knots, max_points=max_points)
     plan = split_by_knots(ts, knots)
     brackets = source.brackets

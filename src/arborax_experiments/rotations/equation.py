@@ -114,7 +114,11 @@ class RotationBNRDE(AbstractExtrapolator):
             for part in (later, earlier)
         )
         index = jnp.arange(size, dtype=values.dtype)
-        run = lambda xs: flow(SampledPath(index, xs, check=False))[0]  # noqa: E731
-        after, before = jax.vmap(run)(jnp.stack([later, earlier]))
+
+        def solve(xs):
+            rotations, _ = flow(SampledPath(index, xs, check=False))
+            return rotations
+
+        after, before = jax.vmap(solve)(jnp.stack([later, earlier]))
         z = jnp.concatenate([before[middle:0:-1], after[: count - middle]])
         return jnp.einsum("kij,kjl->kil", frame, z)
