@@ -257,7 +257,7 @@ class _Sweep(Function):
     tree: Any
 
     @property
-    def rule(self) -> tuple:
+    def rule(self) -> tuple[Update, Increment, tuple[float, ...]]:
         return self.update, self.increment, self.boundary
 
     def unflatten(self, leaves) -> tuple[PyTree, PyTree, PyTree]:
@@ -306,7 +306,8 @@ class _Cotangent(Linear):
         primals = sweep.unflatten(args[: sweep.tree.num_leaves])
         kept, cotangent = args[self.fixed - 2 * count : self.fixed], args[self.fixed :]
         kept = kept[:count], kept[count:]
-        pulled = _backward(*sweep.rule, *primals, kept, cotangent)
+        # pyright counts two unpacked tuples wrongly.
+        pulled = ft.partial(_backward, *sweep.rule, *primals)(kept, cotangent)
         return jtu.tree_leaves(pulled)
 
     @property
