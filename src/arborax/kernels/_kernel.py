@@ -49,9 +49,9 @@ class SignatureKernel(eqx.Module):
     points the cost of a pair is `O(L^2 (d + N^2))` and the memory `O(N L)`.
 
     Differentiable in paths, brackets and parameters of the static kernel. The node
-    recursions (`geometric`, `ito`, `branched` without brackets) run backwards for the
-    gradient and store one diagonal out of twelve. Forward mode and higher derivatives
-    are the ordinary ones; with `custom_gradient=False` the gradient is, too.
+    recursions (`geometric`, `ito`, `branched` without brackets) have an exact custom
+    gradient for reverse mode (`custom_gradient`); forward mode and higher orders work
+    either way.
     """
 
     kind: Kind = eqx.field(static=True)

@@ -306,8 +306,7 @@ class _Cotangent(Linear):
         primals = sweep.unflatten(args[: sweep.tree.num_leaves])
         kept, cotangent = args[self.fixed - 2 * count : self.fixed], args[self.fixed :]
         kept = kept[:count], kept[count:]
-        # pyright counts two unpacked tuples wrongly.
-        pulled = ft.partial(_backward, *sweep.rule, *primals)(kept, cotangent)
+        pulled = _backward(*sweep.rule, *primals, kept, cotangent)
         return jtu.tree_leaves(pulled)
 
     @property
