@@ -42,8 +42,8 @@ def signature_kernel(
     - `kind`, `depth`: see [`arborax.SignatureKernel`][].
     - `brackets_x`, `brackets_y`: for the Itô kinds. `None`: the brackets of the
         `SampledPath`, or left-point sums where there are none. `"left-point"`,
-        `"realised"` (`dx dx^T` of observed increments), `"canonical"` (zero) or increments
-        `(..., steps, d, d)`. The two sides may differ.
+        `"realised"` (`dx dx^T` of observed increments), `"canonical"` (zero) or
+        increments `(..., steps, d, d)`. The two sides may differ.
     - `lengths_x`, `mask_x`, ...: valid points and observed points of padded or
         irregular batches, as in [`arborax.SampledPath`][]; padding is exact. Missing
         points are interpolated; left-point sums carry the last value forward instead,
