@@ -11,6 +11,7 @@ place that knows.
 """
 
 import argparse
+import functools as ft
 import importlib
 import json
 import os
@@ -39,6 +40,17 @@ class Tree:
         options: dict[str, Any] = dict(geometry=geometry, throw=False)
         return self.abx.solve(fields, y0, control, **options).ys
 
+    def find_run(self, experiment: str) -> Callable:
+        """What `arborax run` calls for an experiment."""
+        # Looked for in this tree, since another checkout may be installed.
+        if (
+            pathlib.Path(self.abx.__file__).parents[1] / "arborax_experiments"
+        ).exists():
+            laboratory = importlib.import_module("arborax_experiments")
+            return ft.partial(laboratory.run, laboratory.find_task(experiment))
+        experiments = importlib.import_module("arborax.experiments")
+        return ft.partial(experiments.experiment(experiment).run, experiment)
+
     def training_step(self, experiment: str) -> tuple[Callable, tuple]:
         """Value and gradient of the objective of an experiment, and its arguments."""
         import equinox as eqx
@@ -51,15 +63,10 @@ class Tree:
 
         # The experiments must import the name after it is replaced.
         real, training.fit = training.fit, fit
-        name = "arborax_experiments"
-        # In this tree; another checkout may be installed.
-        if not (pathlib.Path(self.abx.__file__).parents[1] / name).exists():
-            name = "arborax.experiments"
-        package = importlib.import_module(name).experiment(experiment)
+        run = self.find_run(experiment)
         with tempfile.TemporaryDirectory() as folder:
             try:
-                package.run(
-                    experiment,
+                run(
                     preset="quick",
                     folder=folder,
                     cache=folder,

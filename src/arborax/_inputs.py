@@ -19,9 +19,10 @@ def as_numbers(name: str, value: Any) -> Any:
         )
     if isinstance(value, list | tuple):
         _refuse_ragged(name, value)
+    array: Any = value
     if not hasattr(value, "dtype"):
-        value = (jnp if _holds_jax(value) else np).asarray(value)
-    dtype = value.dtype
+        array = (jnp if _holds_jax(value) else np).asarray(value)
+    dtype = array.dtype
     if dtype.kind in ("M", "m"):
         raise TypeError(
             f"`{name}` holds dates ({dtype}). Convert them to floats, e.g. "
@@ -32,7 +33,7 @@ def as_numbers(name: str, value: Any) -> Any:
             f"`{name}` must be an array of numbers, got dtype {dtype}. Convert it "
             "first."
         )
-    return value
+    return array
 
 
 def as_array(name: str, value: Any) -> jax.Array:

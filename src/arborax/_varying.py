@@ -30,10 +30,24 @@ def vary_alike(*xs: Any) -> list:
     return [_cast(x, every) for x in xs] if every else list(xs)
 
 
+def vary_as(tree: Any, *others: Any) -> Any:
+    """The arrays of `tree`, varying over all axes over which an array of `tree` or of
+    `others` does. The others may be shapes, from `jax.eval_shape`."""
+    if not sharded():
+        return tree
+    every = frozenset().union(*map(_axes, jtu.tree_leaves((tree, others))))
+    return jtu.tree_map(lambda x: _cast(x, every), tree)
+
+
+def sharded() -> bool:
+    """Whether this is traced inside `jax.shard_map`."""
+    return bool(jax.sharding.get_abstract_mesh().manual_axes)
+
+
 def scan(body, init, xs=None, **options):
     """`jax.lax.scan`, with a carry that varies from the start over the axes over which
     the body makes it vary."""
-    if not jax.sharding.get_abstract_mesh().manual_axes:
+    if not sharded():
         return lax.scan(body, init, xs, **options)
     row = jtu.tree_map(lambda x: x[0], xs)
     for _ in range(len(jtu.tree_leaves(init))):  # one part may pass it on to the next

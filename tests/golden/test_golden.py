@@ -1,6 +1,7 @@
 """Values and gradients are those that were stored: `make.py` says how they are made."""
 
 import json
+import re
 
 import make
 import numpy as np
@@ -10,7 +11,19 @@ import pytest
 STORED = json.loads(make.FILE.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("name", make.CASES)
+# Close relatives of cases of the default run.
+SLOW = re.compile(
+    r"field (SE|Sphere|Hyperbolic|Product) .*,3\)"
+    r"|solve SO (CFEES27|LieEuler|final)"
+    r"|rotation (RotationBNRDE inertia|SavitzkyGolayNCDE|RotationForecaster)"
+)
+
+
+def _case(name):
+    return pytest.param(name, marks=[pytest.mark.slow] if SLOW.match(name) else [])
+
+
+@pytest.mark.parametrize("name", [_case(name) for name in make.CASES])
 def test_numbers(name):
     for part, values in make.numbers(name).items():
         wanted = np.asarray(STORED[part])

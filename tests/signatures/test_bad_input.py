@@ -226,6 +226,12 @@ def test_window_of_no_steps(window):
         abx.rough_path(jnp.arange(4.0), XS, SHUFFLE, window=window)
 
 
+def test_two_sets_of_times():
+    path = abx.SampledPath(jnp.arange(4.0), XS)
+    with pytest.raises(ValueError, match="ts=None"):
+        abx.rough_path(2 * jnp.arange(4.0), path, SHUFFLE)
+
+
 def test_increments_of_the_wrong_size():
     with pytest.raises(ValueError, match=str(GL.primitive_size)):
         abx.signature_from_increments(GL, jnp.zeros((3, GL.primitive_size + 1)))

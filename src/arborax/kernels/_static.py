@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
+from .._custom_jvp import custom_jvp
 from .._values import is_concrete
 
 
@@ -57,7 +58,7 @@ def _square_distance(x: Array, y: Array) -> Array:
     return _inner(difference, difference)
 
 
-@jax.custom_jvp
+@custom_jvp
 def _square_distances(x: Array, y: Array) -> Array:
     """`|x_i - y_j|^2` from points `(..., d, n)` and `(..., d, m)`, to `(..., n, m)`.
 

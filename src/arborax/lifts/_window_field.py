@@ -13,6 +13,7 @@ from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
 from .._values import shown
+from .._varying import sharded, vary_as
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -119,6 +120,9 @@ class WindowField(eqx.Module):
     ) -> Float[Array, " dim"]:
         """The field at `y`, from the result of `coefficients`. `t` may be `None` if the
         fields do not depend on time."""
+        if sharded():  # a point and its tangents must vary alike
+            value = jax.eval_shape(lambda z: self.fields(t, z), y)
+            y = vary_as(y, coefficients, value)
         depth = self.alg.depth
         frame = FrameCalculus(self.fields, self.geometry, t, self._parallel)
         if depth == 3:

@@ -126,6 +126,8 @@ def rough_path(
     - `max_points`: needed only when `ts` is traced, see
         [`arborax.windows_by_time`][].
     """
+    if isinstance(xs, SampledPath) and ts is not None:
+        raise ValueError("a SampledPath brings its own times: pass ts=None.")
     path = xs if isinstance(xs, SampledPath) else SampledPath(_need(ts), xs)
     if path.batch_shape:
         raise ValueError(

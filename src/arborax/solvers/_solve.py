@@ -9,6 +9,7 @@ import jax.tree_util as jtu
 from jaxtyping import Array, PyTree, Real
 
 from .._values import is_concrete, refuse, shown
+from .._varying import sharded, vary_as
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports
@@ -187,6 +188,9 @@ def solve(
     knots = as_knots(control)
     keep = save == "knots"
     if adjoint == "reversible":
+        if sharded():  # what is hoisted is traced for a state that varies as it will
+            value = jax.eval_shape(lambda y: field.fields(knots[0], y), y0)
+            y0 = vary_as(y0, lams, value)
         field = hoist(field, knots[0], y0)
         last, saved = reversible_run(
             (field, y0, lams, knots), solver=solver, substeps=substeps, save=keep

@@ -2,6 +2,7 @@
 
 from .config import Config as Config
 from .generator import Generator as Generator, make_generator as make_generator
+from .objectives import OBJECTIVES as OBJECTIVES
 from .task import RoughBergomiTask as RoughBergomiTask
 
 
