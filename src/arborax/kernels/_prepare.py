@@ -95,9 +95,10 @@ def prepare(
     """
     given = _sampled(path, lengths, mask)
     increments = _increments_of_brackets(kind, given, brackets)
-    given = eqx.tree_at(
-        lambda p: p.brackets, given, increments, is_leaf=lambda leaf: leaf is None
-    )
+    if increments is not given.brackets:
+        given = eqx.tree_at(
+            lambda p: p.brackets, given, increments, is_leaf=lambda leaf: leaf is None
+        )
     left_point = kind != "geometric" and increments is None
     full = given.filled("forward" if left_point else "linear")
     if leads:
