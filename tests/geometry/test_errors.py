@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import jaxtyping
 import numpy as np
 import pytest
 
@@ -116,15 +117,30 @@ def test_what_the_messages_say():
         g.exp(jnp.eye(3), u=jnp.ones((4, 3)))
     with pytest.raises(TypeError, match="astype"):
         g.belongs(jnp.eye(3, dtype=int))
-    for call, wrong in (
+
+
+@pytest.mark.parametrize(
+    "call, wrong",
+    [
         (abx.vech, jnp.ones((2, 3))),
+        (abx.vech, jnp.ones(())),
         (abx.unvech, jnp.ones((2, 3))),
+        (abx.unvech, jnp.ones(4)),
         (abx.gram_schmidt_6d, jnp.ones(5)),
         (abx.project_rotation, jnp.ones(3)),
+        (abx.project_rotation, [1.0]),
         (abx.spd_from_vech, jnp.ones(4)),
-    ):
-        with pytest.raises((ValueError, TypeError), match="got"):
+    ],
+)
+def test_heads_refuse_wrong_shapes(call, wrong):
+    # As users have it, without the run-time type checks of the test suite.
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        with pytest.raises((ValueError, TypeError), match="got") as caught:
             call(wrong)
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", False)
+    assert len(str(caught.value)) < 300
 
 
 def test_root_frame_has_no_flat_geodesics():

@@ -563,7 +563,7 @@ def rotations(times: int) -> tuple[Any, Any]:
 
 
 def _mlp_front() -> Any:
-    return R.MLPExtrapolator(6, context=3, width=4, depth=1, key=KEY)
+    return R.MLPExtrapolator(6, key=KEY)
 
 
 _ROTATION_MODELS: dict[str, Callable[[], Any]] = {

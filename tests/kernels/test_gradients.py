@@ -99,7 +99,7 @@ def test_forward_mode_and_vmap(rng):
     x, y = _paths(rng, 3, 5), _paths(rng, 3, 6)
 
     def one(a, b):
-        return abx.signature_kernel(a, b, "ito", custom_gradient=False)
+        return abx.signature_kernel(a, b, "ito")
 
     mapped = jax.vmap(one)(x, y)
     np.testing.assert_allclose(mapped, abx.signature_kernel(x, y, "ito"), rtol=1e-12)

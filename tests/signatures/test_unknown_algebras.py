@@ -25,6 +25,12 @@ class Foreign(AbstractHopfAlgebra):
     antipode_map = property(lambda self: INNER.antipode_map)
     primitive_maps = property(lambda self: INNER.primitive_maps)
 
+    calculus = property(lambda self: "stratonovich")
+    forests = property(lambda self: INNER.forests)
+
+    def elementary_step(self, letter):
+        return INNER.elementary_step(letter)
+
     def cuts(self, key):
         return INNER.cuts(key)
 

@@ -71,7 +71,6 @@ def gram_schmidt_6d(a: Float[Array, " 6"]) -> Float[Array, "3 3"]:
     return jnp.stack([first, second, jnp.cross(first, second)], axis=1)
 
 
-@custom_jvp
 def project_rotation(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Nearest rotation in Frobenius norm (orthogonal Procrustes, by an SVD).
 
@@ -80,16 +79,21 @@ def project_rotation(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     where the nearest rotation is not unique.
     """
     _check_square("a", a)
+    return _project_rotation(a)
+
+
+@custom_jvp
+def _project_rotation(a: Array) -> Array:
     u, _, vt = jnp.linalg.svd(a)
     sign = jnp.sign(jnp.linalg.det(u) * jnp.linalg.det(vt))
     u = jnp.concatenate([u[:, :-1], u[:, -1:] * sign], axis=1)
     return matmul(u, vt)
 
 
-@project_rotation.defjvp
+@_project_rotation.defjvp
 def _project_rotation_jvp(primals, tangents):
     (a,), (da,) = primals, tangents
-    r = project_rotation(a)
+    r = _project_rotation(a)
     rt = transpose(r)
     b = matmul(rt, da)
     omega = lyapunov(symmetrise(matmul(rt, a)), b - transpose(b))

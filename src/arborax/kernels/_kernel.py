@@ -50,8 +50,8 @@ class SignatureKernel(eqx.Module):
 
     Differentiable in paths, brackets and parameters of the static kernel. The node
     recursions (`geometric`, `ito`, `branched` without brackets) have an exact custom
-    gradient for reverse mode; pass `custom_gradient=False` for forward mode
-    (`jax.jvp`, `jax.jacfwd`, Hessians).
+    gradient for reverse mode (`custom_gradient`); forward mode and higher orders work
+    either way.
     """
 
     kind: Kind = eqx.field(static=True)

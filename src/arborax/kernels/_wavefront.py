@@ -257,7 +257,7 @@ class _Sweep(Function):
     tree: Any
 
     @property
-    def rule(self) -> tuple:
+    def rule(self) -> tuple[Update, Increment, tuple[float, ...]]:
         return self.update, self.increment, self.boundary
 
     def unflatten(self, leaves) -> tuple[PyTree, PyTree, PyTree]:
