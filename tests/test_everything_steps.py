@@ -50,6 +50,9 @@ QUICK_OPTIONS = {
     "so-rotation": {"bodies=False, inertia=True": dict(bodies=False, inertia=True)}
 }
 
+# Options that mean nothing to the default model are tried with another one.
+MODEL_OF_OPTION = {"head": "gru", "driver": "gru", "relative": "gru"}
+
 # Weights that have no gradient by construction: patterns of "experiment/model/weights".
 UNTRAINED = (
     # The first input is zero: a basepoint, or a driver that begins at zero.
@@ -111,7 +114,7 @@ def test_all_models_step_in_all_settings(experiment, setting):
 @pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
 def test_all_options_step(experiment):
-    """The default model with each value of each option."""
+    """Each value of each option, with the default model where it uses the option."""
     assert run_child("options", experiment, "arborax")
 
 
@@ -173,7 +176,8 @@ def options_of(task, base):
             values += [value for known in lists for value in known]
         for value in dict.fromkeys(values):
             if value != getattr(base, name):
-                yield f"{name}={value}", {name: value}
+                model = MODEL_OF_OPTION.get(name, base.model)
+                yield f"{name}={value}", {name: value, "model": model}
 
 
 def cases_of(part, experiment, task, base):

@@ -14,7 +14,7 @@ STORED = json.loads(make.FILE.read_text(encoding="utf-8"))
 # Close relatives of cases of the default run.
 SLOW = re.compile(
     r"field (SE|Sphere|Hyperbolic|Product) .*,3\)"
-    r"|solve SO (CFEES27|LieEuler|final)"
+    r"|solve SO (CF4|CFEES27|LieEuler|final)"
     r"|rotation (RotationBNRDE inertia|SavitzkyGolayNCDE|RotationForecaster)"
 )
 
