@@ -39,6 +39,7 @@ def test_code_blocks(page, monkeypatch, tmp_path):
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=_name)
 def test_examples(script, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(script)])  # those of pytest are not meant
     runpy.run_path(str(script), run_name="__main__")
 
 
