@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.geometry import _settle
+from arborax._xla import _settle
 from arborax.models import lipswish, MLP, VectorField
+from arborax.models._layers import activate
 from arborax.models._mlp import identity
-from arborax.models._rows import activate
 from arborax_experiments.rotations.correction import Correction
 from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
 

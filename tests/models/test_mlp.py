@@ -12,7 +12,7 @@ import pytest
 
 import arborax as abx
 from arborax.models import MLP, VectorField
-from arborax.models._rows import activate, affine
+from arborax.models._layers import activate, affine
 
 
 def swish(x):

@@ -14,8 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._custom_jvp import Function
-from ._settle import settle
+from .._xla import Function, settle
 
 
 _SERIES_TERMS = 11

@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._custom_jvp import custom_jvp
+from .._xla import custom_jvp, small_product
 from ._functions import forward_only, stumpff
-from ._small_product import small_product
 
 
 _SMALL = 4

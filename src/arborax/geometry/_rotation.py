@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._custom_jvp import custom_jvp
+from .._xla import custom_jvp
 from ._functions import angle_over_sine, forward_only, stumpff
 from ._matrix import combine, components, expm, matmul, transpose
 

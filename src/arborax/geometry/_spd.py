@@ -8,6 +8,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
+from .._xla import small_einsum
 from ._base import (
     AbstractGeometry,
     check_connection,
@@ -30,7 +31,6 @@ from ._matrix import (
     symmetrise,
     transpose,
 )
-from ._small_einsum import small_einsum
 from .heads import clip_spectrum, spd_from_vech, unvech
 
 

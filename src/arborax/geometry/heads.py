@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._custom_jvp import custom_jvp, Function
+from .._xla import custom_jvp, Function
 from ._checks import check_arrays
 from ._functions import safe_norm
 from ._matrix import expm_symmetric, lyapunov, matmul, symmetrise, transpose

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import PyTree
 
-from .._varying import scan
+from .._xla import scan
 
 
 # (lower edge, left edge, cells of x, cells of y) -> (upper edge, right edge)

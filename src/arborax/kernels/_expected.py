@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._varying import scan
+from .._xla import scan
 from ._checks import as_sample
 from ._features import tensor_multiply
 from ._kernel import Path

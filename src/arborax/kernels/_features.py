@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from .._inputs import as_values
 from .._values import is_concrete, refuse
-from .._varying import scan
+from .._xla import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
 from ._prepare import check_kind, Kind

@@ -11,9 +11,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, Int, PRNGKeyArray
 
-from .._custom_jvp import custom_jvp
 from .._inputs import as_count, as_key
 from .._values import is_concrete, refuse
+from .._xla import custom_jvp
 from ._checks import as_sample
 from ._iterated import random_levels
 from ._prepare import Brackets, prepare

@@ -11,8 +11,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Real
 
-from .._custom_jvp import custom_jvp
 from .._values import is_concrete
+from .._xla import custom_jvp
 
 
 _UNROLLED = 64  # up to this many channels, distances are summed without a loop

@@ -24,8 +24,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from .._custom_jvp import Function, Linear
-from .._varying import vary_alike
+from .._xla import Function, Linear, vary_alike
 
 
 State = tuple[Array, ...]

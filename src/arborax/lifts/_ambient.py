@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from ..geometry._settle import settle
+from .._xla import settle
 from ._calculus import contract, FrameCalculus, SWEPT
 from ._grading import Grading, tree_grading
 from ._linear import add, small_product, sum_rows, take

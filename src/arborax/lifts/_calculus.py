@@ -23,8 +23,8 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._xla import settle
 from ..geometry import AbstractGeometry
-from ..geometry._settle import settle
 from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
 from ._grading import Grading, tree_grading

@@ -4,9 +4,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from ..geometry._settle import settle
-from ..geometry._small_einsum import small_einsum
-from ..geometry._small_product import small_product as small_product
+from .._xla import settle, small_einsum, small_product
 
 
 _LONG_ROW = 16  # rows of numbers for which the batch comes first

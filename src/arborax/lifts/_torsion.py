@@ -21,8 +21,7 @@ import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from ..geometry._settle import settle
-from ..geometry._small_einsum import small_einsum
+from .._xla import settle, small_einsum
 from ._linear import small_product, sum_rows
 
 

@@ -13,7 +13,7 @@ from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
 from .._values import shown
-from .._varying import sharded, vary_as
+from .._xla import sharded, vary_as
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,

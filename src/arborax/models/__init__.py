@@ -11,11 +11,11 @@ from ._base import (
 from ._bnrde import BNRDE as BNRDE
 from ._driver import brownian_driver as brownian_driver
 from ._gru import GRU as GRU
+from ._layers import activate as activate
 from ._log_ncde import LogNCDE as LogNCDE
 from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
-from ._rows import activate as activate
 from ._windows import Windows as Windows
 from ._xlstm import StackedXLSTM as StackedXLSTM, XLSTM as XLSTM

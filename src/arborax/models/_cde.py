@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._varying import scan
+from .._xla import scan
 from ..geometry import Euclidean
 from ..solvers import AbstractSolver
 

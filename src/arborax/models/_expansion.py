@@ -19,12 +19,10 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from ..geometry._settle import settle_cotangent
-from ..geometry._small_product import scale, small_product
+from .._xla import quadratic, rows_product, scale, settle_cotangent, small_product
 from ..lifts import AbstractExpansion
 from ..lifts._linear import Tensors
-from ._quadratic import quadratic
-from ._rows import activate, affine, Derivative, flatten, rows_product
+from ._layers import activate, affine, Derivative, flatten
 
 
 _LONG_ROW = 16  # of shorter rows one product for all channels is taken

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
-from .._varying import scan
+from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel, as_output, check_path

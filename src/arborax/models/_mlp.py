@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..lifts import AbstractExpansion
 from ._expansion import PerceptronExpansion
-from ._rows import activate, affine, flatten
+from ._layers import activate, affine, flatten
 
 
 def lipswish(x: Float[Array, "..."]) -> Float[Array, "..."]:

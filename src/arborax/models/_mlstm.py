@@ -15,7 +15,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._varying import scan
+from .._xla import scan
 
 
 _EPS = 1e-6

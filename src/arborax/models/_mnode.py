@@ -9,13 +9,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
-from .._varying import scan
+from .._xla import scan
 from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, EuclideanRK
 from ._base import AbstractModel, check_path
+from ._layers import flatten
 from ._mlp import MLP
-from ._rows import flatten
 
 
 class MNODE(AbstractModel):

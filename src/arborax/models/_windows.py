@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._varying import scan
+from .._xla import scan
 from ..algebra import AbstractHopfAlgebra
 from ..paths import SampledPath
 from ..signatures import log_signature, windowed_log_signature

@@ -21,11 +21,9 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from .._primitive import first_size
-from .._varying import scan, vary_alike
+from .._xla import first_size, scan, stored, vary_alike
 from ..algebra import Ito, Shuffle
 from ._left_point import left_point_signature, TreeAlgebra
-from ._stored import stored
 from ._tensor import tensor_levels
 from ._tree_rows import tree_divide, tree_multiply
 from ._words import level_divide, level_multiply

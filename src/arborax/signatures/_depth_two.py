@@ -12,11 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._custom_jvp import custom_jvp
-from .._primitive import is_symbolic
+from .._xla import custom_jvp, in_pieces, is_symbolic, stored
 from ..algebra import Ito, Shuffle
-from ._pieces import in_pieces
-from ._stored import stored
 
 
 _FEW = 3  # channels: for these, products of shifted copies beat small matrix products

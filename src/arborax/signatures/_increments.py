@@ -11,6 +11,7 @@ from jaxtyping import Array, Bool, Float
 
 from .._inputs import as_floating, as_values, is_suffix
 from .._values import is_concrete, refuse
+from .._xla import outer
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -19,7 +20,6 @@ from ..algebra import (
     Shuffle,
 )
 from ..paths import SampledPath
-from ._outer import outer
 
 
 _NOT_FINITE = (

@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._xla import apply_rows
 from ..algebra import GrossmanLarson, MuntheKaasWright, SparseMap
-from ._sparse_rows import apply_rows
 from ._tensor import running_sums
 from ._tree_rows import TreeAlgebra
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._varying import scan
+from .._xla import apply_rows, scan, stored
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -24,8 +24,6 @@ from ._chain import chained, is_long, left_point_chain, word_chain
 from ._depth_two import two_levels
 from ._increments import letter_increments, read_elements, read_path
 from ._left_point import multiply_trees, TreeAlgebra
-from ._sparse_rows import apply_rows
-from ._stored import stored
 from ._tensor import cached_levels
 from ._words import level_log
 

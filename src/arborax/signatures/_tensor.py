@@ -27,11 +27,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._primitive import is_symbolic
+from .._xla import apply_rows, in_pieces, is_symbolic, outer
 from ..algebra import Ito, Shuffle, SparseMap
-from ._outer import outer
-from ._pieces import in_pieces
-from ._sparse_rows import apply_rows
 
 
 _BLOCK = 16

@@ -5,8 +5,8 @@ import functools as ft
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._xla import apply_rows
 from ..algebra import GrossmanLarson, MuntheKaasWright, SparseMap
-from ._sparse_rows import apply_rows
 
 
 TreeAlgebra = GrossmanLarson | MuntheKaasWright

@@ -9,8 +9,8 @@ import functools as ft
 import jax.numpy as jnp
 import numpy as np
 
+from .._xla import apply_rows
 from ..algebra import Ito, Shuffle, SparseMap
-from ._sparse_rows import apply_rows
 
 
 @ft.cache

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from .._varying import scan
+from .._xla import scan
 from ..lifts import DrivingFields, WindowField
 from ._base import AbstractSolver
 from ._window import run, window_field, window_row

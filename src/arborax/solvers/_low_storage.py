@@ -9,9 +9,8 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from .._varying import scan
+from .._xla import scan, settle
 from ..geometry import AbstractGeometry
-from ..geometry._settle import settle
 from ._base import AbstractSolver, add, combination, scale, subtract
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._values import shown
-from .._varying import scan
+from .._xla import scan
 from ..geometry import AbstractGeometry
 from ._base import AbstractSolver, add, combination, scale, subtract
 

@@ -9,7 +9,7 @@ import jax.tree_util as jtu
 from jaxtyping import Array, PyTree, Real
 
 from .._values import is_concrete, refuse, shown
-from .._varying import sharded, vary_as
+from .._xla import sharded, vary_as
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
 from ._adjoint import hoist, reversible_run, supports

@@ -6,7 +6,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._varying import scan
+from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..lifts import WindowField
 from ._base import AbstractSolver

@@ -16,7 +16,7 @@ from jax.interpreters import ad, batching
 from jax.lax import Precision
 from jaxtyping import Array
 
-from .._primitive import bilinear, broadcast_size
+from ._primitive import bilinear, broadcast_size
 from ._settle import settle
 
 

@@ -1,4 +1,4 @@
-"""What a perceptron does to a row of numbers, made for many rows at once.
+"""Products of many rows with one matrix.
 
 Lifts push a state and several directions through the same layers, and reverse mode
 then sums over all of them. JAX batches both steps one axis at a time; on a CPU the
@@ -7,19 +7,13 @@ short axes element by element. Here all rows, whatever axes they come from, ente
 product, and its transposes are such products again.
 """
 
-import dataclasses
-from collections.abc import Callable
-
 import jax
 import jax.lax as lax
 import jax.numpy as jnp
-import jax.tree_util as jtu
 from jax.interpreters import ad, batching
-from jaxtyping import Array, Float, PyTree
+from jaxtyping import Array, Float
 
-from .._custom_jvp import Function
-from .._primitive import bilinear
-from ..geometry._small_product import scale
+from ._primitive import bilinear
 
 
 def _join(x: Array) -> Array:
@@ -83,48 +77,3 @@ def rows_product(
     become rows of one product, and of one product in the gradient of `weight`."""
     dtype = jnp.result_type(weight, x)
     return _bind_product(jnp.asarray(x, dtype), jnp.asarray(weight, dtype))
-
-
-def affine(
-    weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
-) -> Float[Array, " out"]:
-    """`weight @ x + bias`; see `rows_product`."""
-    if x.shape != weight.shape[1:]:
-        raise ValueError(
-            f"a layer of {weight.shape[1]} inputs was given an array of shape "
-            f"{x.shape}. Use `jax.vmap` for a batch."
-        )
-    return rows_product(x, weight) + bias
-
-
-def activate(f: Callable, x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`f`, a function of one number, of each number in `x`. Its derivatives are factors
-    for each number, computed once for all directions."""
-    return _Elementwise(f)(x)[0]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Elementwise(Function):
-    f: Callable
-
-    def value(self, x):
-        return [jax.vmap(self.f)(x.reshape(-1)).reshape(x.shape)]
-
-    def jvp(self, primals, tangents):
-        (x,), (dx,) = primals, tangents
-        return self(x), [scale(activate(Derivative(self.f), x), dx)]
-
-
-@dataclasses.dataclass(frozen=True)
-class Derivative:
-    """The derivative of a function of one number."""
-
-    f: Callable
-
-    def __call__(self, x: Float[Array, ""]) -> Float[Array, ""]:
-        return jax.jvp(self.f, (x,), (jnp.ones_like(x),))[1]
-
-
-def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
-    """All numbers of a point as one vector."""
-    return jnp.concatenate([jnp.ravel(leaf) for leaf in jtu.tree_leaves(y)])

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad, batching
 from jaxtyping import Array, Float
 
-from .._primitive import bilinear, first_size
+from ._primitive import bilinear, first_size
 from ._stored import stored
 
 

@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from jax.test_util import check_grads
 
+from arborax._xla import apply_rows, outer, stored
 from arborax.algebra import SparseMap
-from arborax.signatures._outer import outer
-from arborax.signatures._sparse_rows import apply_rows
-from arborax.signatures._stored import stored
 
 
 def plain_outer(x, y):

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.geometry._settle import settle
-from arborax.geometry._small_einsum import small_einsum
+from arborax._xla import settle, small_einsum
 
 
 CASES = [

@@ -6,8 +6,8 @@ import jax.random as jr
 import pytest
 
 import arborax as abx
+from arborax._xla import small_product
 from arborax.geometry._rotation import feedback
-from arborax.geometry._small_product import small_product
 
 
 @pytest.mark.parametrize("axes", [(0, 0), (0, None), (None, 0)])

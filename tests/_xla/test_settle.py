@@ -6,9 +6,9 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from arborax._xla import settle, settle_cotangent
 from arborax.geometry._functions import forward_only
 from arborax.geometry._matrix import expm
-from arborax.geometry._settle import settle, settle_cotangent
 
 
 def test_settle_changes_no_bit():

@@ -11,9 +11,9 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._custom_jvp import custom_jvp
-from ..geometry._settle import settle
-from ..geometry._small_product import scale, small_product
+from ._functions import custom_jvp
+from ._settle import settle
+from ._small_product import scale, small_product
 
 
 _PACKED = 8  # rows up to which each product of two is taken once

@@ -7,7 +7,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from arborax.models._quadratic import quadratic
+from arborax._xla import quadratic
 
 
 def plain(pairs, a):

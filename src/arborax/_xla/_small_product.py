@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jax.interpreters import ad, batching
 from jaxtyping import Array, Float
 
-from .._primitive import bilinear, broadcast_size, is_symbolic
+from ._primitive import bilinear, broadcast_size, is_symbolic
 
 
 _WRITTEN_OUT = 16  # length of sums over broadcast axes

@@ -10,14 +10,19 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax._custom_jvp import custom_jvp, Linear
-from arborax.geometry._settle import settle, settle_cotangent
-from arborax.geometry._small_einsum import small_einsum
-from arborax.geometry._small_product import scale, small_product
-from arborax.models._rows import rows_product
-from arborax.signatures._outer import outer
-from arborax.signatures._sparse_rows import apply_rows
-from arborax.signatures._stored import stored
+from arborax._xla import (
+    apply_rows,
+    custom_jvp,
+    Linear,
+    outer,
+    rows_product,
+    scale,
+    settle,
+    settle_cotangent,
+    small_einsum,
+    small_product,
+    stored,
+)
 
 
 TABLE = abx.Shuffle(2, 3).primitive_maps[0]

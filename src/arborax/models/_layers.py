@@ -1,0 +1,56 @@
+"""Layers of an MLP on a row of numbers, made for many rows at once."""
+
+import dataclasses
+from collections.abc import Callable
+
+import jax
+import jax.numpy as jnp
+import jax.tree_util as jtu
+from jaxtyping import Array, Float, PyTree
+
+from .._xla import Function, rows_product, scale
+
+
+def affine(
+    weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
+) -> Float[Array, " out"]:
+    """`weight @ x + bias`; see `rows_product`."""
+    if x.shape != weight.shape[1:]:
+        raise ValueError(
+            f"a layer of {weight.shape[1]} inputs was given an array of shape "
+            f"{x.shape}. Use `jax.vmap` for a batch."
+        )
+    return rows_product(x, weight) + bias
+
+
+def activate(f: Callable, x: Float[Array, "..."]) -> Float[Array, "..."]:
+    """`f`, a function of one number, of each number in `x`. Its derivatives are factors
+    for each number, computed once for all directions."""
+    return _Elementwise(f)(x)[0]
+
+
+@dataclasses.dataclass(frozen=True)
+class _Elementwise(Function):
+    f: Callable
+
+    def value(self, x):
+        return [jax.vmap(self.f)(x.reshape(-1)).reshape(x.shape)]
+
+    def jvp(self, primals, tangents):
+        (x,), (dx,) = primals, tangents
+        return self(x), [scale(activate(Derivative(self.f), x), dx)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Derivative:
+    """The derivative of a function of one number."""
+
+    f: Callable
+
+    def __call__(self, x: Float[Array, ""]) -> Float[Array, ""]:
+        return jax.jvp(self.f, (x,), (jnp.ones_like(x),))[1]
+
+
+def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
+    """All numbers of a point as one vector."""
+    return jnp.concatenate([jnp.ravel(leaf) for leaf in jtu.tree_leaves(y)])
