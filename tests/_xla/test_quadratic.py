@@ -49,12 +49,11 @@ def test_a_gradient_takes_each_product_of_two_rows_once():
 
     def visit(jaxpr):
         for eqn in jaxpr.eqns:
-            if eqn.primitive.name == "dot_general":
+            if eqn.primitive.name == "arborax_einsum":
                 shapes.append(eqn.outvars[0].aval.shape)
             for value in eqn.params.values():
                 if isinstance(value, jex.core.ClosedJaxpr):
                     visit(value.jaxpr)
 
-    long = jnp.concatenate([a] * 8, axis=-1)  # rows long enough for the library
-    visit(jax.make_jaxpr(gradient)(pairs, long).jaxpr)
-    assert shapes == [(3, 21)]
+    visit(jax.make_jaxpr(gradient)(pairs, a).jaxpr)
+    assert (3, 21) in shapes and (3, 36) not in shapes

@@ -20,7 +20,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
-from ._primitive import first_size
+from ._sizes import first_size
 from ._varying import vary_alike
 
 
@@ -35,6 +35,11 @@ class Function(abc.ABC):
     @abc.abstractmethod
     def jvp(self, primals: tuple, tangents: tuple) -> tuple[list[Array], list[Array]]:
         """The values and their tangents."""
+
+    def batch(self, args: Sequence, dims: Sequence) -> tuple[list[Array], list[int]]:
+        """The values under `vmap`, and where they have their batch."""
+        out = _MappedFunction(self, tuple(dims))(*args)
+        return out, [0] * len(out)
 
     def __call__(self, *args: Array) -> list[Array]:
         return _function_p.bind(*vary_alike(*args), function=self)
@@ -55,6 +60,14 @@ class Linear(abc.ABC):
     def transpose(self) -> "Linear":
         """The first arguments and cotangents of the values, to cotangents of the last
         arguments."""
+
+    def batch(self, args: Sequence, dims: Sequence) -> tuple[list[Array], list[int]]:
+        """The values under `vmap`, and where they have their batch. All last arguments
+        get the batch: then all of their cotangents have it."""
+        fixed, size = self.fixed, first_size(args, dims)
+        last = [_front(x, d, size) for x, d in zip(args[fixed:], dims[fixed:])]
+        out = _MappedLinear(self, tuple(dims[:fixed]))(*args[:fixed], *last)
+        return out, [0] * len(out)
 
     def __call__(self, *args: Array) -> list[Array]:
         return _linear_p.bind(*vary_alike(*args), function=self)
@@ -145,11 +158,6 @@ def _function_jvp(primals, tangents, *, function: Function):
     return function.jvp(tuple(primals), _filled(tangents))
 
 
-def _function_batch(args, dims, *, function: Function):
-    out = _MappedFunction(function, tuple(dims))(*args)
-    return out, [0] * len(out)
-
-
 def _linear_jvp(primals, tangents, *, function: Linear):
     out, fixed = function(*primals), function.fixed
     if all(isinstance(t, ad.Zero) for t in tangents[:fixed]):
@@ -171,12 +179,8 @@ def _front(x: Array, axis: int | None, size) -> Array:
     return jnp.moveaxis(x, axis, 0)
 
 
-def _linear_batch(args, dims, *, function: Linear):
-    """All last arguments get the batch: then all of their cotangents have it."""
-    fixed, size = function.fixed, first_size(args, dims)
-    last = [_front(x, d, size) for x, d in zip(args[fixed:], dims[fixed:])]
-    out = _MappedLinear(function, tuple(dims[:fixed]))(*args[:fixed], *last)
-    return out, [0] * len(out)
+def _batch(args, dims, *, function: Function | Linear):
+    return function.batch(args, dims)
 
 
 _function_p = _primitive("function")
@@ -184,5 +188,5 @@ _linear_p = _primitive("linear")
 ad.primitive_jvps[_function_p] = _function_jvp
 ad.primitive_jvps[_linear_p] = _linear_jvp
 ad.primitive_transposes[_linear_p] = _linear_transpose
-batching.primitive_batchers[_function_p] = _function_batch
-batching.primitive_batchers[_linear_p] = _linear_batch
+batching.primitive_batchers[_function_p] = _batch
+batching.primitive_batchers[_linear_p] = _batch

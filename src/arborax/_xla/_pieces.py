@@ -12,7 +12,8 @@ import jax.numpy as jnp
 from jax.tree_util import tree_map
 from jaxtyping import Array
 
-from ._stored import stored
+from ._barrier import barrier
+from ._switch import uses
 
 
 def in_pieces(function: Callable, args: Any, size: int, axis: int) -> Any:
@@ -25,6 +26,8 @@ def in_pieces(function: Callable, args: Any, size: int, axis: int) -> Any:
 
     Reverse mode recomputes each piece.
     """
+    if not uses("pieces"):
+        return function(*args)
     batch = jax.tree_util.tree_leaves(args)[0].shape[0]
     count = -(-batch // size)
     size = -(-batch // count)
@@ -42,7 +45,7 @@ def in_pieces(function: Callable, args: Any, size: int, axis: int) -> Any:
         # Stored, as is its cotangent: else XLA cuts the piece out of the whole in every
         # loop that uses it, and computes the cotangent, a sum of many terms, while it
         # places it in that of the whole, one number at a time.
-        return function(*tree_map(stored, piece))
+        return function(*tree_map(barrier, piece))
 
     pieces = jax.lax.map(jax.checkpoint(run, prevent_cse=False), tree_map(cut, args))
     return tree_map(join, pieces)

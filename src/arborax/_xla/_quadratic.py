@@ -11,9 +11,10 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from ._barrier import barrier
+from ._einsum import scale, small_product
 from ._functions import custom_jvp
-from ._settle import settle
-from ._small_product import scale, small_product
+from ._switch import uses
 
 
 _PACKED = 8  # rows up to which each product of two is taken once
@@ -43,7 +44,7 @@ def _squares(a: Float[Array, "p width"]) -> Float[Array, "squares width"]:
 def _half(pairs: Array, a: Array) -> Float[Array, "rows width"]:
     """The sum over `q` of `pairs[p, q, k] a[q]`, a row for each `p` and `k`."""
     m, _, d = pairs.shape
-    pairs = settle(pairs, store=True)
+    pairs = barrier(pairs)
     return small_product(jnp.swapaxes(pairs, 1, 2).reshape(m * d, m), a)
 
 
@@ -55,19 +56,25 @@ def _close(a: Array, halves: Array) -> Float[Array, "channels width"]:
     return ft.reduce(jnp.add, [scale(one, other) for one, other in parts])
 
 
-@custom_jvp
 def quadratic(
     pairs: Float[Array, "p p channels"], a: Float[Array, "p width"]
 ) -> Float[Array, "channels width"]:
     """The sum over `p` and `q` of `pairs[p, q, k] a[p] a[q]`. It takes some `p^2 *
     channels * width` multiplications, its gradient half as many on top (as many for
     more than eight rows)."""
+    if uses("quadratic"):
+        return _quadratic(pairs, a)
+    return jnp.einsum("pqk,pn,qn->kn", pairs, a, a)
+
+
+@custom_jvp
+def _quadratic(pairs, a):
     return _close(a, _half(pairs, a))
 
 
-@quadratic.defjvp
+@_quadratic.defjvp
 def _jvp(primals, tangents):
     (pairs, a), (dpairs, da) = primals, tangents
     twice = _half(pairs + jnp.swapaxes(pairs, 0, 1), a)
-    change = small_product(settle(_pack(dpairs), store=True).T, _squares(a))
+    change = small_product(barrier(_pack(dpairs)).T, _squares(a))
     return _close(a, twice) / 2, _close(da, twice) + change

@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._xla import Function, settle
+from .._xla import barrier, Function
 
 
 _SERIES_TERMS = 11
@@ -36,13 +36,13 @@ class _ForwardOnly(Function):
     f: Callable[[Array], Array]
 
     def value(self, x):
-        return [settle(self.f(x))]
+        return [barrier(self.f(x))]
 
     def jvp(self, primals, tangents):
         (x,), (dx,) = primals, tangents
         value, *partials = _ForwardOnly(_WithJacobian(self.f))(x)[0]
         tangent = ft.reduce(jnp.add, [d * dx[k] for k, d in enumerate(partials)])
-        return [settle(value)], [settle(tangent)]
+        return [barrier(value)], [barrier(tangent)]
 
 
 @dataclasses.dataclass(frozen=True)

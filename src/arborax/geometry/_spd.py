@@ -247,8 +247,8 @@ class SPD(AbstractGeometry):
         if self.root == "cholesky" and self.n <= _SMALL:
             table = jnp.asarray(_cholesky_christoffel(self.n), u.dtype)
             table = table.reshape(self.dim, self.dim, self.dim)
-            rows = small_einsum("a,abc->bc", u, table)
-            return small_einsum("b,bc->c", v, rows)
+            rows = small_einsum("a,abc->bc", u, table, place="last")
+            return small_einsum("b,bc->c", v, rows, place="last")
         return self._vector(self._levi_civita(y, self._matrix(u), self._matrix(v)))
 
     def christoffel_sum(
@@ -272,7 +272,7 @@ class SPD(AbstractGeometry):
         rows = jnp.asarray(table, m.dtype)
         if self.n > _SMALL:
             return m.reshape(-1) @ rows
-        return small_einsum("ab,abc->c", m, rows.reshape(*m.shape, -1))
+        return small_einsum("ab,abc->c", m, rows.reshape(*m.shape, -1), place="last")
 
     def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
         if self.root == "cholesky":

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import settle
+from .._xla import barrier
 from ._calculus import contract, FrameCalculus, SWEPT
 from ._grading import Grading, tree_grading
 from ._linear import add, small_product, sum_rows, take
@@ -89,11 +89,11 @@ class AmbientCalculus:
         if pairs.size:
             matrix = self._pair_matrix(pairs).reshape(v.shape[0], -1)
             trees = small_product(matrix.T, v)
-            out = out + derivative(settle(words + trees))
+            out = out + derivative(barrier(words + trees))
             if not frame.parallel:
                 out = out + frame.connect_rows(y, trees, v)
         else:
-            out = out + derivative(settle(words))
+            out = out + derivative(barrier(words))
         return add(self.geometry.frame(y, out), self._turning(y, v, words))
 
     def contract(self, x: list[Array], y, grading: Grading) -> Float[Array, " dim"]:

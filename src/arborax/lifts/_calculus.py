@@ -23,7 +23,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import settle
+from .._xla import barrier
 from ..geometry import AbstractGeometry
 from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
@@ -164,7 +164,7 @@ class FrameCalculus:
             # sum_ij x_ij V_i (x) V_j, whichever way the derivatives were taken.
             moment = tensors.einsum("ka,kn->an", w, v)
             out = out + self.geometry.christoffel_sum(y, moment)
-        return settle(out), v, w
+        return barrier(out), v, w
 
     def _third_order(self, x, y) -> Float[Array, " dim"]:
         d = self.driving.number

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import settle, small_einsum, small_product
+from .._xla import barrier, small_einsum, small_product
 
 
 _LONG_ROW = 16  # rows of numbers for which the batch comes first
@@ -15,21 +15,21 @@ class Tensors:
     the batch last if there are few coordinates, else first."""
 
     def __init__(self, dim: int):
-        self.leading = dim >= _LONG_ROW
+        self.place = "first" if dim >= _LONG_ROW else "last"
 
-    def settle(self, x: Array) -> Array:
-        return settle(x, keep=True)
+    def barrier(self, x: Array) -> Array:
+        return barrier(x)
 
     def einsum(self, spec: str, a: Array, b: Array) -> Array:
         """As `jnp.einsum`, for two tensors."""
-        return self.settle(small_einsum(spec, a, b, leading=self.leading))
+        return self.barrier(small_einsum(spec, a, b, place=self.place))
 
     def bring(self, axes: str, x: Array) -> Array:
         """A tensor with these axes, stored in the order of the others."""
-        if self.leading:
+        if self.place == "first":
             return x
-        x = small_einsum(f"{axes},->{axes}", x, jnp.ones((), x.dtype))
-        return settle(x, keep=True, store=True)
+        x = small_einsum(f"{axes},->{axes}", x, jnp.ones((), x.dtype), place="last")
+        return barrier(x)
 
 
 def trace(x: Float[Array, "n n dim"]) -> Float[Array, " dim"]:

@@ -33,7 +33,7 @@ def third_order(
 ) -> Float[Array, " dim"]:
     """The window field with these coefficients."""
     tensors = Tensors(calculus.dim)
-    einsum, here, settle = tensors.einsum, tensors.bring, tensors.settle
+    einsum, here, barrier = tensors.einsum, tensors.bring, tensors.barrier
     expansion, directions = calculus.expand(y)
     by_frame = calculus.by_frame
     v = here("kn", expansion.value)
@@ -44,7 +44,7 @@ def third_order(
     dots = here("pkn", dots)
     nablas = dots
     if not calculus.parallel:
-        nablas = settle(dots + here("pkn", _connect_all(calculus, y, basis, v)))
+        nablas = barrier(dots + here("pkn", _connect_all(calculus, y, basis, v)))
 
     # Coefficients by direction: first one index, (p, j, k), then two, (p, q, k).
     stack = here("isjk", x.triples)
@@ -68,7 +68,7 @@ def third_order(
     w = einsum("jk,jn->kn", x.pairs, v) + einsum("pjk,pjn->kn", chain, dots)
     if x.slots("bush"):
         w = w + einsum("pjk,pjn->kn", once("bush"), nablas)
-    w = settle(w)
+    w = barrier(w)
 
     tangents = calculus.tangents(y, w)
     if not calculus.geometry.flat:
@@ -84,7 +84,7 @@ def third_order(
     if not calculus.parallel:
         # Gamma(w_k, v_k), and for the pairs Gamma(q, D_p v_k) + Gamma(p, N_qk).
         rows = einsum("pqk,pkn->qn", pairs, dots) + einsum("pqk,qkn->pn", pairs, nablas)
-        moment = settle(einsum("ka,kn->an", w, v) + by_basis(rows))
+        moment = barrier(einsum("ka,kn->an", w, v) + by_basis(rows))
         out = out + calculus.geometry.christoffel_sum(y, moment)
         out = out + _connection_along(calculus, y, basis, v, pairs)
 
@@ -97,14 +97,14 @@ def third_order(
         rows = einsum("pqk,qkn->pn", twice("later"), nablas)
         if x.slots("between"):
             rows = rows + einsum("pqk,pkn->qn", twice("between"), nablas)
-        out = out + torsion_part(calculus, y, settle(tensor + by_basis(rows)))
+        out = out + torsion_part(calculus, y, barrier(tensor + by_basis(rows)))
     if x.slots("three"):
         cubic = einsum("pqk,kc->pqc", twice("three"), v)
         if not by_frame:
             cubic = einsum("pa,pqc->aqc", basis, cubic)
             cubic = einsum("qb,aqc->abc", basis, cubic)
-        out = out + double_bracket_part(calculus, y, settle(cubic))
-    return settle(out)
+        out = out + double_bracket_part(calculus, y, barrier(cubic))
+    return barrier(out)
 
 
 def _connect_all(calculus, y, basis, v) -> Float[Array, "directions channels dim"]:

@@ -21,7 +21,7 @@ import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
-from .._xla import settle, small_einsum
+from .._xla import barrier, small_einsum
 from ._linear import small_product, sum_rows
 
 
@@ -49,7 +49,7 @@ def forest_tensors(
             # Contract the leading axis; the new frame axis goes last.
             rest = x.shape[1:]
             x = small_product(x.reshape(x.shape[0], -1).T, values[k - 1])
-            x = settle(x).reshape(*rest, -1)
+            x = barrier(x).reshape(*rest, -1)
         tensors[order] = tensors[order] + x if order in tensors else x
     return tensors
 
@@ -152,7 +152,7 @@ def double_bracket_part(
         ambient = _total_derivative(calculus, y, {3: tensor})
         return calculus.geometry.coordinates(y, ambient)
     table = _double_brackets(calculus, y, tensor)
-    return settle(small_einsum("abc,abcn->n", tensor, table), keep=True) / 3
+    return barrier(small_einsum("abc,abcn->n", tensor, table, place="last")) / 3
 
 
 def forest_part(

@@ -19,7 +19,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import quadratic, rows_product, scale, settle_cotangent, small_product
+from .._xla import barrier_back, quadratic, rows_product, scale, small_product
 from ..lifts import AbstractExpansion
 from ..lifts._linear import Tensors
 from ._layers import activate, affine, Derivative, flatten
@@ -84,7 +84,7 @@ class PerceptronExpansion(AbstractExpansion):
             a, own = _pass(part, offset, x, rows)
             self._heads.append(_Layer(part, f, a))
             last.append(own)
-        values = [settle_cotangent(head.value) for head in self._heads]
+        values = [barrier_back(head.value) for head in self._heads]
         self.value = jnp.stack(values).reshape(channels, -1)
         self._known = None if rows is None else self._finish(last), (seen, last)
 
@@ -92,7 +92,7 @@ class PerceptronExpansion(AbstractExpansion):
         """Derivatives of all channels, from those before the last activations."""
         pairs = zip(self._heads, last)
         dots = [scale(head.slope()[None], rows) for head, rows in pairs]
-        dots = [settle_cotangent(rows) for rows in dots]
+        dots = [barrier_back(rows) for rows in dots]
         return jnp.stack(dots, axis=1).reshape(dots[0].shape[0], self._channels, -1)
 
     def contract(self, tangents: PyTree[Array]) -> Float[Array, " dim"]:
@@ -113,7 +113,7 @@ class PerceptronExpansion(AbstractExpansion):
         """The operators of all channels, each on its own row of the output, summed."""
         rows = jax.vmap(flatten)(tangents)
         if pairs is not None:
-            pairs = settle_cotangent(pairs, keep=True)
+            pairs = barrier_back(pairs)
         for k, layer in enumerate(self._hidden):
             rows = scale(layer.slope()[None], rows_product(rows, layer.weight))
             if pairs is not None:

@@ -21,7 +21,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from .._xla import first_size, scan, stored, vary_alike
+from .._xla import barrier, first_size, scan, vary_alike
 from ..algebra import Ito, Shuffle
 from ._left_point import left_point_signature, TreeAlgebra
 from ._tensor import tensor_levels
@@ -101,9 +101,9 @@ def _joined(blocks: Any, steps: int) -> list:
 
 
 def _signature_of(block: list, chain: Chain) -> list:
-    """Of one block, which is stored, as is its cotangent: else XLA cuts it out of the
+    """Of one block, which is barrier, as is its cotangent: else XLA cuts it out of the
     whole, or places it there, one number at a time and in every loop that uses it."""
-    return chain.piece([stored(x) for x in block])
+    return chain.piece([barrier(x) for x in block])
 
 
 def _value(*moves, chain: Chain) -> list:

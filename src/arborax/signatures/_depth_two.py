@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import custom_jvp, in_pieces, is_symbolic, stored
+from .._xla import barrier, custom_jvp, in_pieces, is_symbolic
 from ..algebra import Ito, Shuffle
 
 
@@ -30,7 +30,7 @@ def _time_last(values: Batch) -> bool:
 
 def _over_time(x: Batch, y: Batch) -> Float[Array, "batch dim dim"]:
     if _time_last(x):
-        x, y = stored(jnp.swapaxes(x, 1, 2)), jnp.swapaxes(y, 1, 2)
+        x, y = barrier(jnp.swapaxes(x, 1, 2)), jnp.swapaxes(y, 1, 2)
         return jnp.einsum("bit,bjt->bij", x, y)
     return jnp.einsum("bti,btj->bij", x, y)
 
@@ -43,7 +43,7 @@ def _steps(values: Batch) -> Batch:
 def _mixed(values: Batch) -> Float[Array, "batch dim dim"]:
     """The path times its steps from a transposed copy of the path, which is faster in
     double precision."""
-    path = stored(jnp.swapaxes(values - values[:, :1], 1, 2))
+    path = barrier(jnp.swapaxes(values - values[:, :1], 1, 2))
     return jnp.einsum("bit,btj->bij", path, _steps(values))
 
 
@@ -59,7 +59,7 @@ def _area_of_few(values: Batch) -> Float[Array, "batch dim dim"]:
     that are shifted by `m` and `dim` places; a matrix of ones and zeros adds them up.
     """
     batch, times, dim = values.shape
-    row = stored(values - values[:, :1]).reshape(batch, times * dim)
+    row = barrier(values - values[:, :1]).reshape(batch, times * dim)
     sums, pairs = [], []
     for m in range(1, dim):
         count = (times - 1) * dim - m

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import apply_rows, scan, stored
+from .._xla import apply_rows, barrier, scan
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -70,7 +70,7 @@ def _time_last(steps: Any, values: Any) -> tuple[Array, Array | None]:
         return jnp.swapaxes(steps, -1, -2), None
     values = jnp.swapaxes(values, -1, -2)
     fill = [(0, 0)] * (values.ndim - 1) + [(0, _missing_steps(values.shape[-1] - 1))]
-    values = stored(jnp.pad(values, fill, mode="edge"))
+    values = barrier(jnp.pad(values, fill, mode="edge"))
     return values[..., 1:] - values[..., :-1], values
 
 
@@ -98,7 +98,7 @@ def word_levels(words: Shuffle | Ito, steps: Any, brackets: Any, values: Any):
         fill[-3] = (0, last.shape[-1] - brackets.shape[-3])
         brackets = jnp.pad(brackets, fill)
     if words.depth > 2 or isinstance(words, Ito):  # else used only once
-        last = stored(last)
+        last = barrier(last)
     flat = [_flat(letter, 2) for letter in letter_increments(words, last, brackets)]
     if last.shape[-1] == 0:  # a single point: the unit
         flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
@@ -200,7 +200,7 @@ def signature(
 
     Each segment contributes $\exp_*(\ell)$ with
     $\ell = \sum_i \delta X^i\, \bullet_i - \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$,
-    and segments are multiplied in order (Chen). The unit coefficient is not stored.
+    and segments are multiplied in order (Chen). The unit coefficient is not barrier.
 
     Computed as a fixed linear image of the tensor signature over channels (canonical
     lift) or over channels and brackets (Itô), itself a few batched matrix products

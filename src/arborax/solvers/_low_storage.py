@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import scan, settle
+from .._xla import barrier, scan
 from ..geometry import AbstractGeometry
 from ._base import AbstractSolver, add, combination, scale, subtract
 
@@ -32,7 +32,7 @@ def _low_storage(tableau, f: Callable, geometry: AbstractGeometry, s, y, h):
     def stage(carry, row):
         d, z = carry
         a, b, c = row
-        k = jtu.tree_map(settle, scale(h, field(s + c * h, z)))
+        k = jtu.tree_map(barrier, scale(h, field(s + c * h, z)))
         d = add(scale(a, d), k)
         return (d, geometry.act(scale(b, d), z)), (z, k)
 

@@ -1,47 +1,55 @@
-"""A sparse matrix applied to rows, as a JAX primitive.
+"""Static sparse matrices applied to arrays.
 
 A gather transposes to a scatter, which is two orders of magnitude slower on a CPU and
-not deterministic on accelerators. The transpose of a static sparse matrix is known in
-advance, so this primitive gathers in both directions.
+not deterministic on accelerators. The transpose of a static matrix is known in advance,
+so here both directions gather.
 """
 
 import functools as ft
+import math
 
-import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ..algebra import SparseMap
+from ._functions import Linear
+from ._switch import uses
 
 
 _DENSE = 2**15
 _TERMS = 16
 
 
-class _Table:
-    """A sparse map and its transpose, compared by identity as a static parameter."""
+class _Rows(Linear):
+    """A sparse map on the rows of an array `(columns, batch)`, compared by identity as
+    a static parameter."""
 
-    def __init__(self, forward: SparseMap, backward: "_Table | None" = None):
-        self.forward = forward
-        self._backward = backward
+    fixed = 0
+
+    def __init__(self, sparse: SparseMap, transposed: "_Rows | None" = None):
+        self.sparse = sparse
+        self._transposed = transposed
 
     @ft.cached_property
-    def transpose(self) -> "_Table":
-        if self._backward is not None:
-            return self._backward
-        return _Table(self.forward.transpose(), self)
+    def transpose(self) -> "_Rows":  # pyright: ignore
+        return self._transposed or _Rows(self.sparse.transpose(), self)
+
+    def value(self, x):
+        return [_gather_rows(self.sparse, x)]
+
+    def batch(self, args, dims):
+        """Columns of the batch stand beside those that are there."""
+        x = jnp.moveaxis(args[0], dims[0], -1)  # (columns, batch, mapped)
+        (out,) = self(x.reshape(x.shape[0], -1))
+        return [out.reshape(-1, *x.shape[1:])], [2]
 
 
-@ft.cache
-def _table(sparse: SparseMap) -> _Table:
-    return _Table(sparse)
+_rows = ft.cache(_Rows)
 
 
-def _gather_rows(x: Array, *, table: _Table) -> Array:
-    sparse = table.forward
+def _gather_rows(sparse: SparseMap, x: Array) -> Array:
     if sparse.shape[0] * sparse.shape[1] <= _DENSE:
         return jnp.asarray(sparse.todense(), x.dtype) @ x
     parts = []
@@ -94,31 +102,6 @@ def _sum_groups(x: Array, count: int) -> Array:
     return _sum_groups(total, count)
 
 
-_rows_p = Primitive("arborax_sparse_rows")
-_rows_p.def_impl(jax.jit(_gather_rows, static_argnames="table"))
-
-
-@_rows_p.def_abstract_eval
-def _abstract(x, *, table: _Table):
-    return x.update(shape=(table.forward.shape[0], x.shape[1]))
-
-
-def _transpose(cotangent, x, *, table: _Table):
-    return [_rows_p.bind(cotangent, table=table.transpose)]
-
-
-def _batch(args, dims, *, table: _Table):
-    (x,), (dim,) = args, dims
-    x = jnp.moveaxis(x, dim, -1)  # (columns, batch, mapped)
-    out = _rows_p.bind(x.reshape(x.shape[0], -1), table=table)
-    return out.reshape(-1, *x.shape[1:]), 2
-
-
-ad.deflinear2(_rows_p, _transpose)
-batching.primitive_batchers[_rows_p] = _batch
-mlir.register_lowering(_rows_p, mlir.lower_fun(_gather_rows, multiple_results=False))
-
-
 def apply_rows(
     sparse: SparseMap, x: Float[Array, "columns batch"]
 ) -> Float[Array, "rows batch"]:
@@ -126,4 +109,16 @@ def apply_rows(
 
     Linear, with the transposed map as its derivative's transpose, in all orders.
     """
-    return _rows_p.bind(x, table=_table(sparse))
+    return _rows(sparse)(x)[0] if uses("sparse") else sparse(x.T).T
+
+
+def apply_map(
+    sparse: SparseMap, x: Float[Array, "... columns"]
+) -> Float[Array, "... rows"]:
+    """The same along the last axis."""
+    if uses("sparse") and math.prod(sparse.shape) <= _DENSE:
+        # From the left: under `vmap` the batch then comes first.
+        dense = jnp.asarray(sparse.todense().T, x.dtype)
+        return jnp.matmul(x, dense, precision=Precision.HIGHEST)
+    rows = x.reshape(-1, x.shape[-1]).T
+    return apply_rows(sparse, rows).T.reshape(*x.shape[:-1], sparse.shape[0])

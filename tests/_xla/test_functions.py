@@ -12,16 +12,15 @@ import pytest
 import arborax as abx
 from arborax._xla import (
     apply_rows,
+    barrier,
+    barrier_back,
     custom_jvp,
     Linear,
     outer,
     rows_product,
     scale,
-    settle,
-    settle_cotangent,
     small_einsum,
     small_product,
-    stored,
 )
 
 
@@ -33,8 +32,8 @@ def plain_outer(x, y):
     return out.reshape(out.shape[0], -1, *out.shape[3:])
 
 
-def einsum(spec, leading):
-    return lambda a, b: small_einsum(spec, a, b, leading=leading)
+def einsum(spec, place):
+    return lambda a, b: small_einsum(spec, a, b, place=place)
 
 
 # name: (ours, the plain form, shapes)
@@ -42,12 +41,12 @@ PRIMITIVES = {
     "small_product": (small_product, jnp.matmul, [(2, 3), (3, 4)]),
     "scale": (scale, jnp.multiply, [(1, 4), (3, 4)]),
     "einsum, batch last": (
-        einsum("ab,bc->ac", False),
+        einsum("ab,bc->ac", "last"),
         lambda a, b: jnp.einsum("ab,bc->ac", a, b),
         [(2, 3), (3, 4)],
     ),
     "einsum, batch first": (
-        einsum("ab,abc->c", True),
+        einsum("ab,abc->c", "first"),
         lambda a, b: jnp.einsum("ab,abc->c", a, b),
         [(2, 3), (2, 3, 4)],
     ),
@@ -58,10 +57,8 @@ PRIMITIVES = {
         lambda x: jnp.asarray(TABLE.todense()) @ x,
         [(TABLE.shape[1], 2)],
     ),
-    "stored": (stored, lambda x: x, [(2, 3)]),
-    "settle": (settle, lambda x: x, [(2, 3)]),
-    "settle, kept": (lambda x: settle(x, keep=True), lambda x: x, [(2, 3)]),
-    "settle_cotangent": (settle_cotangent, lambda x: x, [(2, 3)]),
+    "barrier": (barrier, lambda x: x, [(2, 3)]),
+    "barrier_back": (barrier_back, lambda x: x, [(2, 3)]),
 }
 
 
