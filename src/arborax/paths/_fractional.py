@@ -8,9 +8,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from .._inputs import as_count, as_floating, as_key, as_shape
+from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
 from .._values import is_concrete
-from ._checks import as_hurst, as_real_dtype
+from ._checks import as_hurst
 
 
 def _as_horizon(horizon: Any) -> float:

@@ -110,8 +110,9 @@ def _transpose(cotangent, x, *, table: _Table):
 def _batch(args, dims, *, table: _Table):
     (x,), (dim,) = args, dims
     x = jnp.moveaxis(x, dim, -1)  # (columns, batch, mapped)
-    out = _rows_p.bind(x.reshape(x.shape[0], -1), table=table)
-    return out.reshape(-1, *x.shape[1:]), 2
+    flat = x.reshape(x.shape[0], x.shape[1] * x.shape[2])
+    out = _rows_p.bind(flat, table=table)
+    return out.reshape(out.shape[0], *x.shape[1:]), 2
 
 
 ad.deflinear2(_rows_p, _transpose)
