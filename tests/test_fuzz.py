@@ -358,7 +358,7 @@ def attempt(name: str, function, arguments: dict) -> None:
     """Call, and check the answer or the refusal."""
     try:
         out = jax.block_until_ready(function(**arguments))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, FileNotFoundError) as error:
         message = str(error)
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__} from {where.filename}:{where.lineno}: {message}"

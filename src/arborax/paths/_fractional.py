@@ -162,7 +162,7 @@ def riemann_liouville(
     k = np.arange(n + 1, dtype=np.float64)
     # Mean kernel of each cell: (b_k dt)^a in the paper's notation.
     kernel = step**a * np.diff(k ** (a + 1)) / (a + 1)
-    spread = step ** (2 * a + 1) / (2 * a + 1) - step * kernel[0] ** 2
+    spread = step ** (2 * hurst) / (2 * hurst) - step * kernel[0] ** 2
     spread = float(np.sqrt(2 * hurst * max(spread, 0.0)))
     size = 2 * n
     table = np.fft.rfft(np.sqrt(2 * hurst) * kernel, size)
