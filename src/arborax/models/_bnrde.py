@@ -147,7 +147,7 @@ class BNRDE(AbstractWindowModel):
             solver = Heun() if vectors else CFEES25()
         check_solver(solver, self.geometry, self.calculus)
         self.solver = solver
-        self.window, self.substeps, self.basepoint = window, substeps, basepoint
+        self.window, self.substeps, self.basepoint = window, int(substeps), basepoint
         first, second, third = jr.split(key, 3)
         self.initial = MLP(
             alg.dim,

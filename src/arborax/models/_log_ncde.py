@@ -105,7 +105,7 @@ class LogNCDE(AbstractWindowModel):
         )
         self.solver = Heun() if solver is None else solver
         check_solver(self.solver, self.geometry, "stratonovich")
-        self.window, self.substeps, self.basepoint = window, substeps, basepoint
+        self.window, self.substeps, self.basepoint = window, int(substeps), basepoint
         first, second, third = jr.split(key, 3)
         self.initial = MLP(
             channels,

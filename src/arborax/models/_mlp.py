@@ -89,8 +89,8 @@ class VectorField(eqx.Module):
     """
 
     mlp: MLP
-    channels: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
+    channels: int = eqx.field(static=True, converter=int)
+    dim: int = eqx.field(static=True, converter=int)
 
     def __call__(self, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         return self.mlp(flatten(y)).reshape(self.channels, self.dim)

@@ -75,7 +75,7 @@ class MNODE(AbstractModel):
         )
         self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
         check_solver(self.solver, Euclidean(self.geometry.dim), "stratonovich")
-        self.substeps = substeps
+        self.substeps = int(substeps)
 
     @property
     def _size(self) -> int:

@@ -96,7 +96,7 @@ class Core(eqx.Module):
         self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
         check_solver(self.solver, Euclidean(hidden), "stratonovich")
         self.adaptive = _as_tolerances(adaptive)
-        self.max_steps = max_steps
+        self.max_steps = int(max_steps)
 
     def point(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
         return self.output.project_vector(self.readout(h))

@@ -30,7 +30,7 @@ def _namespace(*arrays: Any) -> Any:
     return jnp if any(isinstance(x, jax.Array) for x in arrays) else np
 
 
-def _real(name: str, value: Any, axes: int = 1) -> Any:
+def _real(name: str, value: Any, axes: int = 1, empty: bool = False) -> Any:
     """Real floating numbers with at least `axes` axes, in NumPy or JAX as they came."""
     array = as_numbers(name, value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
@@ -38,7 +38,7 @@ def _real(name: str, value: Any, axes: int = 1) -> Any:
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
             f"first, e.g. `{name}.astype(float)`."
         )
-    if array.ndim < axes or 0 in array.shape:
+    if array.ndim < axes or (0 in array.shape and not empty):
         raise ValueError(
             f"`{name}` must have at least {axes} axes, none of them empty, got shape "
             f"{array.shape}."
@@ -60,10 +60,10 @@ def _generator(seed: Any) -> np.random.Generator:
 
 def _distribution_gap(x: Any, y: Any) -> tuple[Any, Any]:
     """Sorted pooled values and `F_x - F_y` just after each of them, along axis 0."""
-    x, y = _real("x", x), _real("y", y)
+    x, y = _real("x", x, empty=True), _real("y", y, empty=True)
     xp = _namespace(x, y)
     n, m = x.shape[0], y.shape[0]
-    if x.shape[1:] != y.shape[1:] or 0 in (n, m):
+    if x.shape[1:] != y.shape[1:] or 0 in (*x.shape, *y.shape):
         raise ValueError(
             "two samples need equal shapes but for their sizes, which must not be 0; "
             f"got {x.shape} and {y.shape}."
