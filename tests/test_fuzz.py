@@ -93,6 +93,17 @@ def arrays(draw, *shape):
     return rng.normal(size=shape).astype(dtype)
 
 
+@st.composite
+def replaced(draw, good, wild, most=2):
+    """A good call, of which up to `most` arguments are replaced by wild ones.
+
+    `good` maps names to values, `wild` maps names to strategies.
+    """
+    count = draw(st.integers(0, most))
+    names = draw(st.permutations(sorted(wild)))[:count]
+    return {**good, **{name: draw(wild[name]) for name in names}}
+
+
 SIZES = st.sampled_from(
     [(4, 2), (4, 2), (1, 2), (2, 4, 2), (4, 1), (4, 3), (0, 2), (2,)]
 )
@@ -347,7 +358,7 @@ def attempt(name: str, function, arguments: dict) -> None:
     """Call, and check the answer or the refusal."""
     try:
         out = jax.block_until_ready(function(**arguments))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, FileNotFoundError) as error:
         message = str(error)
         where = traceback.extract_tb(error.__traceback__)[-1]
         told = f"{type(error).__name__} from {where.filename}:{where.lineno}: {message}"
@@ -356,8 +367,10 @@ def attempt(name: str, function, arguments: dict) -> None:
         assert not any(word in message for word in RAW), told
         TRIED["refusals"] += 1
         return
+    assert "typo" not in [v for v in arguments.values() if isinstance(v, str)]
     for leaf in jax.tree.leaves(out):
-        if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jnp.inexact):
+        real = isinstance(leaf, jax.Array | np.ndarray | np.generic)
+        if real and jnp.issubdtype(leaf.dtype, jnp.inexact):
             assert np.all(np.isfinite(leaf)), "an answer with NaN or infinity"
     reference(name, arguments, out)
     TRIED["answers"] += 1

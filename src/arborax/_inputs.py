@@ -3,11 +3,15 @@
 What is known from types, dtypes and shapes alone; values are the business of `_values`.
 """
 
+import math
+import numbers
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+
+from ._values import is_concrete, shown
 
 
 def as_numbers(name: str, value: Any) -> Any:
@@ -21,7 +25,12 @@ def as_numbers(name: str, value: Any) -> Any:
         _refuse_ragged(name, value)
     array: Any = value
     if not hasattr(value, "dtype"):
-        array = (jnp if _holds_jax(value) else np).asarray(value)
+        try:
+            array = (jnp if _holds_jax(value) else np).asarray(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"`{name}` must be an array of numbers, got {type(value).__name__}."
+            ) from None
     dtype = array.dtype
     if dtype.kind in ("M", "m"):
         raise TypeError(
@@ -99,6 +108,57 @@ def as_count(name: str, value: Any, minimum: int = 1) -> int:
     if value < minimum:
         raise ValueError(f"`{name}` must be at least {minimum}, got {value}.")
     return int(value)
+
+
+def as_number(
+    name: str, value: Any, minimum: float | int = -math.inf, *, above: bool = False
+) -> Any:
+    """One finite real number, at least `minimum` (or `above` it); may be traced."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if getattr(value, "dtype", None) is not None:
+        real = np.shape(value) == () and jnp.issubdtype(value.dtype, jnp.number)
+        real = real and not jnp.issubdtype(value.dtype, jnp.complexfloating)
+    if not real:
+        raise TypeError(f"`{name}` must be one number, got {shown(value)}.")
+    if is_concrete(value):
+        enough = value > minimum if above else value >= minimum
+        if not (math.isfinite(value) and enough):
+            bound = (
+                ""
+                if minimum == -math.inf
+                else (f" {'above' if above else 'of at least'} {minimum:g}")
+            )
+            raise ValueError(
+                f"`{name}` must be one finite number{bound}, got {shown(value)}."
+            )
+    return value
+
+
+def as_flag(name: str, value: Any) -> bool:
+    """`True` or `False`, of Python or NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"`{name}` must be True or False, got {shown(value)}.")
+    return bool(value)
+
+
+def as_choice(name: str, value: Any, choices: tuple) -> Any:
+    """One of a few names."""
+    if not isinstance(value, str | None) or value not in choices:
+        raise ValueError(f"`{name}` must be one of {choices}, got {shown(value)}.")
+    return value
+
+
+def as_real_dtype(dtype: Any) -> Any:
+    """A floating dtype; `None` means JAX's default (float32 unless x64 is on)."""
+    try:
+        found = jnp.zeros(()).dtype if dtype is None else jnp.dtype(dtype)
+    except TypeError:
+        raise TypeError(
+            f"`dtype` must be a real floating dtype, got {shown(dtype)}."
+        ) from None
+    if not jnp.issubdtype(found, jnp.floating):
+        raise TypeError(f"`dtype` must be a real floating dtype, got {found}.")
+    return jax.dtypes.canonicalize_dtype(found)
 
 
 def as_shape(name: str, value: Any) -> tuple[int, ...]:

@@ -61,7 +61,7 @@ def test_keys_of_both_kinds():
         (
             lambda: ds.recorded_windows([np.zeros((5, 3, 3))], 3, 0),
             ValueError,
-            "`stride` must be positive",
+            "`stride` must be at least 1",
         ),
         (
             lambda: plainly(ds.rolling_covariances, np.zeros(5), 3),

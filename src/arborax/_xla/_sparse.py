@@ -42,8 +42,8 @@ class _Rows(Linear):
     def batch(self, args, dims):
         """Columns of the batch stand beside those that are there."""
         x = jnp.moveaxis(args[0], dims[0], -1)  # (columns, batch, mapped)
-        (out,) = self(x.reshape(x.shape[0], -1))
-        return [out.reshape(-1, *x.shape[1:])], [2]
+        (out,) = self(x.reshape(x.shape[0], x.shape[1] * x.shape[2]))
+        return [out.reshape(out.shape[0], *x.shape[1:])], [2]
 
 
 _rows = ft.cache(_Rows)

@@ -13,7 +13,7 @@ import numpy as np
 
 from .._arguments import whole
 from ..training import FileFormatError, load, save
-from ._law import AbstractLaw, PathData
+from ._law import AbstractLaw, as_float_dtype, PathData
 
 
 _VERSION = 1  # of the simulators: raise it when a law's numbers change
@@ -62,7 +62,12 @@ def dataset(
         raise TypeError(
             f"`law` must be a law such as `RoughBergomi(hurst=0.1)`, got {law!r:.60}."
         )
-    paths, seed, dtype = whole("paths", paths), whole("seed", seed), np.dtype(dtype)
+    paths, seed, dtype = (
+        whole("paths", paths),
+        whole("seed", seed),
+        as_float_dtype(dtype),
+    )
+    law.check()
     facts = {
         "law": type(law).__name__,
         **dataclasses.asdict(law),

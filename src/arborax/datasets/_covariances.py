@@ -7,9 +7,14 @@ import importlib.util
 import itertools as it
 import pathlib
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+
+from .._inputs import as_count, as_number, as_numbers
+from .._values import shown
+from ._files import existing_file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +50,15 @@ def ledoit_wolf(x: Float[np.ndarray, "*batch samples n"]) -> np.ndarray:
         O. Ledoit, M. Wolf, A well-conditioned estimator for large-dimensional
         covariance matrices, Journal of Multivariate Analysis 88 (2004), lemma 3.3.
     """
+    x = np.asarray(as_numbers("x", x))
+    if x.ndim < 2 or 0 in x.shape:
+        raise ValueError(
+            f"`x` must be observations (..., samples, n), got shape {x.shape}: give a "
+            "single channel as `x[:, None]`."
+        )
+    if x.dtype.kind not in "fiu" or not np.isfinite(x).all():
+        raise ValueError("`x` must hold finite real numbers. Fill or drop the rest.")
+    x = x if x.dtype.itemsize >= 4 and x.dtype.kind == "f" else x.astype(float)
     samples, n = x.shape[-2:]
     x = x - x.mean(axis=-2, keepdims=True)
     s = np.swapaxes(x, -1, -2) @ x / samples
@@ -64,7 +78,11 @@ def rolling_covariances(
 ) -> Float[np.ndarray, "some k"]:
     """Ledoit-Wolf covariances of the last `window` observations, every `hop` of them,
     as lower triangles."""
-    if x.ndim != 2:
+    x = np.asarray(as_numbers("x", x))
+    window, hop = as_count("window", window), as_count("hop", hop)
+    if x.dtype.kind not in "fiu":
+        raise TypeError(f"`x` must hold real numbers, got dtype {x.dtype}.")
+    if x.ndim != 2 or x.shape[1] < 1:
         raise ValueError(
             f"`x` must be observations (times, n), got shape {x.shape}: give a single "
             "channel as `x[:, None]`."
@@ -75,8 +93,6 @@ def rolling_covariances(
             f"{len(rows)} of {len(x)} observations have NaN or infinity, the first at "
             f"{rows[0]}. Fill them or leave them out."
         )
-    if hop < 1:
-        raise ValueError(f"`hop` must be positive, got {hop}.")
     if not 2 <= window <= len(x):
         raise ValueError(
             f"`window` must be between 2 and the {len(x)} observations, got {window}."
@@ -105,16 +121,18 @@ def stock_covariances(
     """
     if file is None:
         file = _shipped("skfolio", "datasets/data/sp500_dataset.csv.gz")
-    opener = gzip.open if str(file).endswith(".gz") else open
-    with opener(file, "rt", encoding="utf-8", newline="") as text:
-        header, *rows = csv.reader(text)
+    header, *rows = _table(file)
     if missing := [name for name in names if name not in header[1:]]:
-        raise ValueError(f"no stock {missing[0]!r}; there are {header[1:]}.")
+        raise ValueError(
+            f"no stock {shown(missing[0])}; there are {shown(header[1:])}."
+        )
     columns = [header.index(name) for name in names]
     prices = _numbers(rows, columns, file)
     if not (prices > 0).all():
         row = np.flatnonzero(~(prices > 0).all(axis=1))[0]
-        raise ValueError(f"{file}, line {row + 2}: prices must be positive.")
+        raise ValueError(
+            f"{pathlib.Path(str(file)).name}, line {row + 2}: prices must be positive."
+        )
     returns = 100 * np.diff(np.log(prices), axis=0)
     return [CovarianceSeries(rolling_covariances(returns, window), window)]
 
@@ -141,8 +159,7 @@ def emg_covariances(
     """
     if file is None:
         file = _shipped("geomstats", "datasets/data/emg/emg.csv")
-    with open(file, encoding="utf-8", newline="") as text:
-        _, *rows = csv.reader(text)
+    _, *rows = _table(file)
     clock = _numbers(rows, [0], file)[:, 0]
     signal = _numbers(rows, [1 + c for c in channels], file)
     name = np.array([row[-1] for row in rows])
@@ -187,12 +204,21 @@ def covariance_windows(
     Training, validation and test windows as lower triangles, `(windows, steps + 1, k)`,
     single precision.
     """
+    as_number("train", train), as_number("validation", validation)
+    steps = as_count("steps", steps)
+    if not isinstance(series, list | tuple) or not all(
+        isinstance(one, CovarianceSeries) for one in series
+    ):
+        raise TypeError(
+            "`series` must be a list of CovarianceSeries, as `stock_covariances` and "
+            f"`emg_covariances` give it, got {shown(series)}."
+        )
     if not (train > 0 and validation >= 0 and train + validation < 1):
         raise ValueError(
             "fractions must be positive and leave something to test on, got "
             f"train={train}, validation={validation}."
         )
-    hop = max(1, steps // 16) if hop is None else hop
+    hop = max(1, steps // 16) if hop is None else as_count("hop", hop)
     if not series or steps < 1 or hop < 1:
         raise ValueError(
             "needs at least one series and positive `steps` and `hop`, got "
@@ -221,6 +247,20 @@ def covariance_windows(
     return first, second, third
 
 
+def _table(file: Any) -> list[list[str]]:
+    """The rows of a CSV file, plain or packed, of which the first names columns."""
+    file = existing_file(file)
+    opener = gzip.open if str(file).endswith(".gz") else open
+    try:
+        with opener(file, "rt", encoding="utf-8", newline="") as text:
+            rows = [row for row in csv.reader(text) if row]
+    except (UnicodeDecodeError, csv.Error, OSError, EOFError) as error:
+        raise ValueError(f"{file.name} is not a CSV file: {shown(error)}.") from None
+    if len(rows) < 2:
+        raise ValueError(f"{file.name} holds no rows below its column names.")
+    return rows
+
+
 def _numbers(rows: list[list[str]], columns: list[int], file: object) -> np.ndarray:
     """Columns of a table as numbers, or where it has none."""
     out = np.empty((len(rows), len(columns)))
@@ -228,7 +268,14 @@ def _numbers(rows: list[list[str]], columns: list[int], file: object) -> np.ndar
         try:
             out[k] = [float(row[c]) for c in columns]
         except (ValueError, IndexError) as error:
-            raise ValueError(f"{file}, line {k + 2}: {error}.") from None
+            raise ValueError(
+                f"{pathlib.Path(str(file)).name}, line {k + 2}: {shown(str(error))}."
+            ) from None
+    if not np.isfinite(out).all():
+        row = int(np.flatnonzero(~np.isfinite(out).all(axis=1))[0])
+        raise ValueError(
+            f"{pathlib.Path(str(file)).name}, line {row + 2}: NaN or infinity."
+        )
     return out
 
 
@@ -238,7 +285,13 @@ def _whitened(values: np.ndarray) -> np.ndarray:
     place = np.zeros((n, n), int)
     place[rows, columns] = place[columns, rows] = np.arange(rows.size)
     x = values[..., place]
-    inverse = np.linalg.inv(np.linalg.cholesky(x[:, :1]))
+    try:
+        inverse = np.linalg.inv(np.linalg.cholesky(x[:, :1]))
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "a window starts with a matrix that is not positive definite: are some "
+            "channels constant?"
+        ) from None
     white = inverse @ x @ np.swapaxes(inverse, -1, -2)
     return white[..., rows, columns]
 

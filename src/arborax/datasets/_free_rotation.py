@@ -8,6 +8,8 @@ import numpy as np
 from jaxtyping import Float
 
 from .._arguments import whole
+from .._inputs import as_count, as_number
+from .._values import shown
 from . import _quaternions as quaternions
 
 
@@ -69,10 +71,18 @@ class FreeRotation:
                 f"`kinematics` is 'body' or 'mixed', got {self.kinematics!r}."
             )
         _check_grid(self.step, self.times, self.substeps)
-        if not (min(self.inertia) > 0 and self.velocity > 0):
+        if not isinstance(self.inertia, tuple) or len(self.inertia) != 3:
             raise ValueError(
-                "moments of inertia and `velocity` must be positive, got "
-                f"{self.inertia} and {self.velocity}."
+                f"`inertia` must be three moments, got {shown(self.inertia)}."
+            )
+        for moment in self.inertia:
+            as_number("inertia", moment, 0, above=True)
+        as_number("velocity", self.velocity, 0, above=True)
+        as_number("slowest", self.slowest, 0)
+        if self.slowest > 4 * self.velocity:
+            raise ValueError(
+                "`slowest` must be at most four times `velocity`, since slower "
+                f"velocities are drawn again; got {self.slowest} and {self.velocity}."
             )
 
     def sample(self, trajectories: int, seed: int = 42) -> Rotations:
@@ -132,7 +142,11 @@ class DrivenRotation:
 
     def __post_init__(self):
         _check_grid(self.step, self.times, self.substeps)
-        for low, high in (self.amplitude, self.correlation, self.carrier):
+        as_count("features", self.features)
+        for span in (self.amplitude, self.correlation, self.carrier):
+            if not isinstance(span, tuple) or len(span) != 2:
+                raise ValueError(f"a range is a pair (low, high), got {shown(span)}.")
+            low, high = (as_number("range", bound) for bound in span)
             if not 0 < low <= high:
                 raise ValueError(
                     "`amplitude`, `correlation` and `carrier` are ranges (low, high) "
@@ -204,13 +218,20 @@ def _integrate(
         if (k + 1) % substeps == 0:
             # The quaternion drifts off the sphere by the error of the scheme.
             state[:, :4] = quaternions.normalise(state[:, :4])
+            if not np.isfinite(state).all():
+                raise ValueError(
+                    "the rotation is too fast for its steps and leaves the finite "
+                    "numbers: take a smaller `step` or more `substeps`."
+                )
             out.append(state)
     return np.stack(out, axis=1)
 
 
 def _check_grid(step: float, times: int, substeps: int) -> None:
-    if not (0 < step < np.inf and times >= 1 and substeps >= 1):
+    real = isinstance(step, float | int | np.number) and not isinstance(step, complex)
+    whole("times", times), whole("substeps", substeps)
+    if not (real and 0 < step < np.inf and times >= 1 and substeps >= 1):
         raise ValueError(
             "`step`, `times` and `substeps` must be positive, got "
-            f"{step}, {times} and {substeps}."
+            f"{shown(step)}, {times} and {substeps}."
         )

@@ -3,7 +3,6 @@
 import abc
 import dataclasses
 import functools as ft
-import math
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -13,6 +12,8 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._arguments import check_key, whole
+from .._inputs import as_number
+from .._values import shown
 from ..paths import SampledPath
 
 
@@ -55,6 +56,7 @@ class PathData:
 
         Paths are independent and none is cut, so no part knows anything of another.
         """
+        as_number("train", train), as_number("validation", validation)
         if not (train > 0 and validation >= 0 and train + validation < 1):
             raise ValueError(
                 "fractions must be positive and leave something to test on, got "
@@ -98,9 +100,9 @@ class AbstractLaw(abc.ABC):
 
     def check(self) -> None:
         """Refuse parameters that make no sense."""
-        for name, value in dataclasses.asdict(self).items():
-            if isinstance(value, float) and not math.isfinite(value):
-                raise ValueError(f"`{name}` must be a finite number, got {value}.")
+        for field in dataclasses.fields(self):
+            if isinstance(field.default, float):
+                as_number(field.name, getattr(self, field.name))
         whole("steps", self.steps)
         if self.steps < 1 or not self.horizon > 0:
             raise ValueError(
@@ -131,7 +133,7 @@ class AbstractLaw(abc.ABC):
         check_key(key)
         if whole("paths", paths) < 1:
             raise ValueError(f"`paths` must be positive, got {paths}.")
-        dtype = jnp.dtype(dtype)
+        dtype = as_float_dtype(dtype)
         if jax.dtypes.canonicalize_dtype(dtype) != dtype:
             raise ValueError(
                 f"paths in {dtype} need the 64-bit mode of JAX: "
@@ -150,7 +152,25 @@ class AbstractLaw(abc.ABC):
                     brackets = np.empty((paths, self.steps, width, width), dtype)
                 shaped = bracket[:count].reshape(count, -1, width, width)
                 brackets[first : first + count] = shaped
+        for array in (values, brackets):
+            if array is not None and not np.isfinite(array).all():
+                raise ValueError(
+                    f"paths of {shown(self)} leave the range of {dtype}. Choose "
+                    "parameters nearer to one."
+                )
         return PathData(self.times(dtype), values, brackets)
+
+
+def as_float_dtype(dtype: Any) -> np.dtype:
+    """A dtype of the floating numbers that laws are simulated in."""
+    try:
+        found = jnp.dtype(dtype)
+    except TypeError:
+        found = None
+    # `None` equals the dtype float64 for NumPy.
+    if found is None or found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise TypeError(f"`dtype` must be float32 or float64, got {shown(dtype)}.")
+    return found
 
 
 @ft.partial(jax.jit, static_argnums=(0, 2))

@@ -10,6 +10,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._inputs import as_count, as_number, as_numbers
+from .._values import shown
 from ._law import AbstractLaw
 
 
@@ -68,11 +70,14 @@ class SPDDiffusion(AbstractLaw):
                 "`eta` must not be negative and `sigma` must be positive, got "
                 f"{self.eta} and {self.sigma}."
             )
-        if len(self.centre) != self.channels:
+        centre = self.centre
+        if not isinstance(centre, tuple) or len(centre) != self.channels:
             raise ValueError(
-                f"`centre` is a lower triangle of {self.channels} numbers, got "
-                f"{len(self.centre)}."
+                f"`centre` is a lower triangle, a tuple of {self.channels} numbers, "
+                f"got {shown(centre)}."
             )
+        for value in centre:
+            as_number("centre", value)
         if not np.linalg.eigvalsh(np.asarray(self.centre)[PLACE]).min() > 0:
             raise ValueError("`centre` must be positive definite.")
 
@@ -128,7 +133,18 @@ class SPDDiffusion(AbstractLaw):
             raise ValueError(
                 f"`coordinates` must be 'vech' or 'log', got {coordinates!r}."
             )
-        count = (values.shape[1] - 1) // stride
+        values = np.asarray(as_numbers("values", values))
+        if values.ndim != 3 or values.shape[2] != self.channels:
+            raise ValueError(
+                f"`values` must have shape (paths, times, {self.channels}), got "
+                f"{values.shape}."
+            )
+        if values.dtype.kind != "f" or not np.isfinite(values).all():
+            raise ValueError("`values` must be finite floating numbers.")
+        matrices = values[..., PLACE].reshape(-1, N, N)
+        if coordinates == "log" and not np.all(np.linalg.eigvalsh(matrices) > 0):
+            raise ValueError("`values` must be lower triangles of SPD matrices.")
+        count = max(values.shape[1] - 1, 0) // as_count("stride", stride)
         kernel = self._vech_bracket if coordinates == "vech" else self._log_bracket
         out = np.empty((len(values), count, self.channels, self.channels), values.dtype)
         for first in range(0, len(values), 64):  # memory of the full grid

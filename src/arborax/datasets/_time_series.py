@@ -8,6 +8,9 @@ import pathlib
 import numpy as np
 from jaxtyping import Float, Int
 
+from .._values import shown
+from ._files import existing_file
+
 
 @dataclasses.dataclass(frozen=True)
 class LabelledSeries:
@@ -31,24 +34,28 @@ class LabelledSeries:
 def read_ts(file: str | os.PathLike) -> LabelledSeries:
     """A file of the `.ts` format: a head of lines `@name value`, then one series per
     line, channels separated by `:` and values by `,`, the class last."""
-    file = pathlib.Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(f"no file {file}.")
+    file = existing_file(file)
+    try:
+        text = file.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"{file.name} is not a text file in UTF-8.") from None
     classes: tuple[str, ...] = ()
     series, labels, data = [], [], False
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+    for number, line in enumerate(text.splitlines(), 1):
         line = line.strip()
         if not line or line.startswith("#"):
             continue
         if not data:
             words = line.split()
             name = words[0].lower()
+            if name in ("@classlabel", "@timestamps") and len(words) < 2:
+                raise ValueError(f"{file.name}, line {number}: {name} has no value.")
             if name == "@classlabel":
                 if words[1].lower() != "true":
-                    raise ValueError(f"{file}: the series have no classes.")
+                    raise ValueError(f"{file.name}: the series have no classes.")
                 classes = tuple(words[2:])
             if name == "@timestamps" and words[1].lower() == "true":
-                raise ValueError(f"{file}: series with stamps are not supported.")
+                raise ValueError(f"{file.name}: series with stamps are not supported.")
             data = name == "@data"
             continue
         *channels, label = line.split(":")
@@ -56,20 +63,27 @@ def read_ts(file: str | os.PathLike) -> LabelledSeries:
             rows = np.asarray([[float(v) for v in c.split(",")] for c in channels])
         except ValueError as error:
             raise ValueError(
-                f"{file}, line {number}: expected channels of equal length, separated "
-                f"by `:`, and numbers separated by `,` ({error})."
+                f"{file.name}, line {number}: expected channels of equal length, "
+                "separated by `:`, and numbers separated by `,` "
+                f"({shown(str(error))})."
             ) from None
+        if not np.isfinite(rows).all():
+            raise ValueError(
+                f"{file.name}, line {number}: missing values are not supported."
+            )
         if rows.ndim != 2 or (series and len(rows) != series[0].shape[1]):
             raise ValueError(
-                f"{file}, line {number}: {len(rows)} channels, other than in the "
+                f"{file.name}, line {number}: {len(rows)} channels, other than in the "
                 "series before."
             )
         series.append(rows.T)
         labels.append(label.strip())
     if not series or not classes:
-        raise ValueError(f"{file}: no series, or no line `@classLabel`.")
+        raise ValueError(f"{file.name}: no series, or no line `@classLabel`.")
     if unknown := set(labels) - set(classes):
-        raise ValueError(f"{file}: classes {sorted(unknown)} are not in its head.")
+        raise ValueError(
+            f"{file.name}: classes {shown(sorted(unknown))} are not in its head."
+        )
     lengths = np.asarray([len(s) for s in series])
     longest = int(lengths.max())
     values = np.concatenate([_filled_up(s[None], longest) for s in series])

@@ -4,13 +4,18 @@ import csv
 import dataclasses
 import os
 import pathlib
+import warnings
+import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from .._inputs import as_count, as_number, as_numbers
+from .._values import shown
 from . import _quaternions as quaternions
+from ._files import existing_file
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +46,13 @@ def make_recording(name: str, ts: Any, q: Any) -> Recording:
     out, stamps are sorted, of repeated ones the first is kept, quaternions are
     normalised and their signs aligned.
     """
-    ts, q = np.asarray(ts, np.float64), np.asarray(q, np.float64)
+    ts, q = (np.asarray(as_numbers(n, x)) for n, x in (("ts", ts), ("q", q)))
+    if ts.dtype.kind not in "fiu" or q.dtype.kind not in "fiu":
+        raise TypeError(
+            f"{name}: stamps and quaternions must be real numbers, got dtypes "
+            f"{ts.dtype} and {q.dtype}."
+        )
+    ts, q = ts.astype(np.float64), q.astype(np.float64)
     if ts.ndim != 1 or q.shape != (*ts.shape, 4):
         raise ValueError(
             f"{name}: needs n stamps and n quaternions of 4 numbers, got shapes "
@@ -53,6 +64,8 @@ def make_recording(name: str, ts: Any, q: Any) -> Recording:
     if ts.size < 2:
         raise ValueError(f"{name}: fewer than two valid orientations.")
     ts, first = np.unique(ts, return_index=True)
+    if ts.size < 2:
+        raise ValueError(f"{name}: all valid orientations have the same stamp.")
     return Recording(
         name, ts - ts[0], quaternions.aligned(quaternions.normalise(q[first]))
     )
@@ -61,8 +74,8 @@ def make_recording(name: str, ts: Any, q: Any) -> Recording:
 def read_tum(file: str | os.PathLike) -> Recording:
     """A trajectory file of the TUM RGB-D benchmark: `t x y z qx qy qz qw`, separated
     by blanks, comments after `#`."""
-    file = _file(file)
-    rows = np.loadtxt(file, ndmin=2)
+    file = existing_file(file)
+    rows = _loaded(file)
     if rows.shape[1] != 8:
         raise ValueError(
             f"{file}: a TUM trajectory has 8 columns `t x y z qx qy qz qw`, got "
@@ -71,15 +84,28 @@ def read_tum(file: str | os.PathLike) -> Recording:
     return make_recording(file.stem, rows[:, 0], rows[:, 4:8])
 
 
+def _loaded(file: pathlib.Path, **options: Any) -> np.ndarray:
+    """A table of numbers `(rows, columns)`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty file: refused below
+            rows = np.loadtxt(file, ndmin=2, encoding="utf-8", **options)
+    except (ValueError, IndexError, OverflowError) as error:
+        raise ValueError(
+            f"{file.name} is not a table of numbers: {shown(str(error))}."
+        ) from None
+    if not rows.size:
+        raise ValueError(f"{file.name} holds no rows of numbers.")
+    return rows
+
+
 def read_euroc(file: str | os.PathLike) -> Recording:
     """Ground truth of the EuRoC MAV data, `data.csv`: stamps in nanoseconds, position,
     quaternion `w, x, y, z`, and further columns that are not used."""
-    file = _file(file)
-    rows = np.loadtxt(file, delimiter=",", comments="#", ndmin=2, usecols=range(8))
+    file = existing_file(file)
+    rows = _loaded(file, delimiter=",", usecols=range(8))
     # Whole nanoseconds since 1970 do not fit into a double; read them apart.
-    stamps = np.loadtxt(
-        file, delimiter=",", comments="#", usecols=0, ndmin=1, dtype=np.int64
-    )
+    stamps = _loaded(file, delimiter=",", usecols=[0], dtype=np.int64)[:, 0]
     ts = (stamps - stamps.min()) * 1e-9
     folder = file.parent.parent.parent.name if file.stem == "data" else ""
     name = f"{folder}-{file.stem}" if folder else file.stem
@@ -99,20 +125,25 @@ def read_vicon(
     - `objects`: names wanted; default those that begin with `box`, or all if there are
         none.
     """
-    file = _file(file)
+    file = existing_file(file)
     found: dict[str, list[list[float]]] = {}
-    with file.open(newline="", encoding="utf-8") as lines:
-        for row in csv.reader(lines):
-            try:
-                stamp = int(float(row[0])), int(float(row[1]))
-                values = [float(cell) for cell in row[6:10]]
-            except (ValueError, IndexError):
-                continue  # column names, or a frame in which the object was lost
-            if len(values) == 4:
-                found.setdefault(row[2].strip(), []).append([*stamp, *values])
+    try:
+        table = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(
+            f"{file.name} is not a CSV file: {shown(str(error))}."
+        ) from None
+    for row in table:
+        try:
+            stamp = int(float(row[0])), int(float(row[1]))
+            values = [float(cell) for cell in row[6:10]]
+        except (ValueError, IndexError, OverflowError):
+            continue  # column names, or a frame in which the object was lost
+        if len(values) == 4:
+            found.setdefault(row[2].strip(), []).append([*stamp, *values])
     if not found:
         raise ValueError(
-            f"{file}: no rows `sec, nsec, object, x, y, z, qx, qy, qz, qw, ..`."
+            f"{file.name}: no rows `sec, nsec, object, x, y, z, qx, qy, qz, qw, ..`."
         )
     wanted = objects or [n for n in found if n.startswith("box")] or list(found)
     if missing := [name for name in wanted if name not in found]:
@@ -134,15 +165,48 @@ def read_broad(file: str | os.PathLike, moving: bool = True) -> Recording:
     - `file`: the trial.
     - `moving`: leave out the phases of rest, which the file marks.
     """
-    file = _file(file)
-    with np.load(file, allow_pickle=False) as fields:
+    file = existing_file(file)
+    with _opened(file) as fields:
         if missing := {"opt_quat", "sampling_rate"} - set(fields.files):
-            raise ValueError(f"{file}: a BROAD trial has fields {sorted(missing)}.")
-        q = np.asarray(fields["opt_quat"], np.float64)
-        rate = float(fields["sampling_rate"])
+            raise ValueError(
+                f"{file.name}: a BROAD trial has fields {sorted(missing)}."
+            )
+        q, rate = _field(fields, "opt_quat"), _field(fields, "sampling_rate")
+        if q.ndim != 2 or q.shape[1] != 4:
+            raise ValueError(
+                f"{file.name}: `opt_quat` has shape {q.shape}, not (n, 4)."
+            )
+        if rate.size != 1 or not 0 < rate.item() < np.inf:
+            raise ValueError(f"{file.name}: `sampling_rate` is not a positive number.")
+        rate = rate.item()
         if moving and "movement" in fields.files:
-            q = np.where(np.asarray(fields["movement"], bool)[:, None], q, np.nan)
+            moves = _field(fields, "movement")
+            if moves.shape != q.shape[:1]:
+                raise ValueError(
+                    f"{file.name}: `movement` has shape {moves.shape}, one flag for "
+                    f"each of the {len(q)} orientations was expected."
+                )
+            q = np.where(moves.astype(bool)[:, None], q, np.nan)
     return make_recording(file.stem, np.arange(len(q)) / rate, q[:, [1, 2, 3, 0]])
+
+
+def _opened(file: pathlib.Path) -> Any:
+    try:
+        fields = np.load(file, allow_pickle=False)
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{file.name} is not an archive of NumPy: {shown(str(error))}."
+        ) from None
+    if not hasattr(fields, "files"):
+        raise ValueError(f"{file.name} holds one array, not the fields of a trial.")
+    return fields
+
+
+def _field(fields: Any, name: str) -> np.ndarray:
+    try:
+        return np.asarray(fields[name], np.float64)
+    except (ValueError, TypeError):
+        raise ValueError(f"the field `{name}` does not hold numbers.") from None
 
 
 def read_recordings(folder: str | os.PathLike) -> list[Recording]:
@@ -187,8 +251,15 @@ def resample(
 
     One array for each piece that has two samples or more.
     """
-    if not (rate > 0 and gap > 0):
-        raise ValueError(f"`rate` and `gap` must be positive, got {rate} and {gap}.")
+    if not isinstance(recording, Recording):
+        raise TypeError(
+            f"`recording` must be a `Recording`, got {shown(recording)}. Make one with "
+            "`make_recording`."
+        )
+    as_number("rate", rate, 0, above=True)
+    as_number("gap", gap, 0, above=True)
+    if (recording.ts[-1] - recording.ts[0]) * rate > 1e9:
+        raise ValueError(f"`rate` is too high: {rate} gives more than 1e9 samples.")
     ts, q = recording.ts, recording.quaternions
     cuts = np.flatnonzero(np.diff(ts) > gap) + 1
     pieces = []
@@ -210,12 +281,16 @@ def recorded_windows(
     pieces: Iterable[Float[np.ndarray, "_ 3 3"]], points: int = 21, stride: int = 1
 ) -> Float[np.ndarray, "windows points 3 3"]:
     """Windows that lie within one piece, `stride` samples apart."""
-    if points < 1 or stride < 1:
-        raise ValueError(
-            f"`points` and `stride` must be positive, got {points} and {stride}."
-        )
+    as_count("points", points), as_count("stride", stride)
+    if not isinstance(pieces, Iterable):
+        raise TypeError(f"`pieces` must be a list of arrays, got {shown(pieces)}.")
     out = [np.zeros((0, points, 3, 3))]
     for piece in pieces:
+        if not hasattr(piece, "shape") or piece.shape[1:] != (3, 3):
+            raise ValueError(
+                "`pieces` must be arrays of rotations (samples, 3, 3), got "
+                f"{getattr(piece, 'shape', shown(piece))}."
+            )
         starts = np.arange(0, len(piece) - points + 1, stride)
         if starts.size:
             out.append(piece[starts[:, None] + np.arange(points)])
@@ -227,6 +302,16 @@ def integrate_gyroscope(
 ) -> Float[np.ndarray, "*batch times 3 3"]:
     """Orientations from body angular velocities (rad/s), the first the identity; over
     each step the mean velocity of its ends."""
+    velocities = np.asarray(as_numbers("velocities", velocities))
+    if velocities.ndim < 2 or velocities.shape[-1] != 3 or velocities.shape[-2] == 0:
+        raise ValueError(
+            f"`velocities` must have shape (..., times, 3), got {velocities.shape}."
+        )
+    if velocities.dtype.kind not in "fiu" or not np.isfinite(velocities).all():
+        raise ValueError("`velocities` must be finite real numbers.")
+    velocities = velocities.astype(np.float64)
+    if not as_number("step", step, 0, above=True) * np.abs(velocities).max() < 1e9:
+        raise ValueError("the body turns too far in one `step`: use smaller steps.")
     turns = quaternions.from_vector(
         step * (velocities[..., 1:, :] + velocities[..., :-1, :]) / 2
     )
@@ -237,10 +322,3 @@ def integrate_gyroscope(
             quaternions.multiply(q[..., k, :], turns[..., k, :])
         )
     return quaternions.to_matrix(q)
-
-
-def _file(file: str | os.PathLike) -> pathlib.Path:
-    file = pathlib.Path(file)
-    if not file.is_file():
-        raise FileNotFoundError(f"no file {file}.")
-    return file

@@ -5,7 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from .._inputs import as_numbers
+from .._inputs import as_floating, as_numbers, is_suffix
 from ..paths import SampledPath
 
 
@@ -37,6 +37,19 @@ def as_sample(name: str, paths: Any) -> Any:
     if shape[0] == 0:
         raise ValueError(f"`{name}` holds no path: its shape is {shape}.")
     return paths
+
+
+def as_brackets(name: str, brackets: Any, points: jax.Array) -> jax.Array:
+    """Increments `(..., times - 1, d, d)` that fit the points `(..., times, d)`."""
+    brackets = as_floating(name, brackets)
+    *lead, times, d = points.shape
+    expected = (*lead, times - 1, d, d)
+    if brackets.ndim < 3 or not is_suffix(brackets.shape, expected):
+        raise ValueError(
+            f"`{name}` must have shape {expected}, one matrix for each step of the "
+            f"paths, got {brackets.shape}."
+        )
+    return jnp.broadcast_to(brackets, expected).astype(points.dtype)
 
 
 def check_alike(x: Any, y: Any) -> None:

@@ -10,19 +10,30 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._inputs import as_values
+from .._inputs import (
+    as_choice,
+    as_count,
+    as_floating,
+    as_number,
+    as_numbers,
+    as_values,
+)
 from .._values import is_concrete, refuse
 from .._xla import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
+from ._checks import as_brackets
 from ._prepare import check_kind, Kind
 
 
 InnerProduct = Literal["hopf", "trees"]
+INNER_PRODUCTS = ("hopf", "trees")
 
 
 def feature_count(kind: Kind, dim: int, depth: int) -> int:
     """Number of coordinates up to weight `depth`, without building the basis."""
+    check_kind(kind, depth)
+    dim, depth = as_count("dim", dim), as_count("depth", depth)
     if kind in ("geometric", "ito"):
         return sum(dim**k for k in range(1, depth + 1))
     if kind == "planar":  # ordered forests: Catalan numbers times colours
@@ -52,6 +63,11 @@ def _tree_selection(
     return None, np.array(weights), np.asarray(alg.weights)
 
 
+def _flat(values: Array, lead: tuple[int, ...]) -> Array:
+    """All axes after `lead` as one; the batch may be empty."""
+    return values.reshape(*lead, math.prod(values.shape[len(lead) :]))
+
+
 def tensor_multiply(a: list[Array], b: list[Array]) -> list[Array]:
     """Product of tensor series with levels `(..., d, .., d)`, units left out."""
     out = []
@@ -60,8 +76,8 @@ def tensor_multiply(a: list[Array], b: list[Array]) -> list[Array]:
         for j in range(k):
             left, right = a[j], b[k - j - 1]
             lead = left.ndim - (j + 1)
-            flat_l = left.reshape(*left.shape[:lead], -1)
-            flat_r = right.reshape(*right.shape[:lead], -1)
+            flat_l = _flat(left, left.shape[:lead])
+            flat_r = _flat(right, right.shape[:lead])
             total = total + (flat_l[..., :, None] * flat_r[..., None, :]).reshape(
                 total.shape
             )
@@ -123,14 +139,18 @@ def explicit_features(
     left out.
     """
     check_kind(kind, depth)
+    depth = as_count("depth", depth)
+    as_choice("inner_product", inner_product, INNER_PRODUCTS)
     points = as_values("points", points)
     d = points.shape[-1]
+    if brackets is not None and kind != "geometric":
+        brackets = as_brackets("brackets", brackets, points)
     if kind == "geometric":
         return signature(points, Shuffle(d, depth))
     if kind == "ito":
         levels = _ito_words(jnp.diff(points, axis=-2), brackets, depth)
         lead = points.shape[:-2]
-        return jnp.concatenate([v.reshape(*lead, -1) for v in levels], axis=-1)
+        return jnp.concatenate([_flat(v, lead) for v in levels], axis=-1)
     step = "left-point" if brackets is None else brackets
     if kind == "planar":
         return signature(points, MuntheKaasWright(d, depth), step)
@@ -146,6 +166,9 @@ def feature_weights(
     kind: Kind, dim: int, depth: int, inner_product: InnerProduct = "hopf"
 ) -> np.ndarray:
     """Weight (letters or vertices) of each coordinate of `explicit_features`."""
+    check_kind(kind, depth)
+    dim, depth = as_count("dim", dim), as_count("depth", depth)
+    as_choice("inner_product", inner_product, INNER_PRODUCTS)
     if kind in ("geometric", "ito"):
         return np.concatenate([np.full(dim**k, k) for k in range(1, depth + 1)])
     if kind == "planar":
@@ -181,7 +204,15 @@ def robust_normalisation(
 
     Array of the same shape, differentiable (implicit function theorem).
     """
-    features, weights = jnp.asarray(features), np.asarray(weights)
+    features = as_floating("features", features)
+    weights = np.asarray(as_numbers("weights", weights))
+    if weights.dtype.kind not in "iu" or np.any(weights < 1) or not weights.size:
+        raise ValueError(
+            "`weights` must be positive integers, one for each feature. Make them with "
+            "`feature_weights`."
+        )
+    as_number("bound", bound, 1)
+    as_number("power", power, 0, above=True)
     if features.ndim < 1 or weights.shape != features.shape[-1:]:
         raise ValueError(
             f"`weights` must have one entry for each feature, got {weights.shape} for "
@@ -201,7 +232,7 @@ def robust_normalisation(
     )
     total = 1 + jnp.sum(norms, axis=-1)
     capped = jnp.maximum(total, bound)
-    beyond = bound + bound ** (1 + power) * (bound**-power - capped**-power) / power
+    beyond = bound + bound * (1 - (bound / capped) ** power) / power
     target = jnp.where(total > bound, beyond, total) - 1
     ks = jnp.arange(1, depth + 1, dtype=dtype)
 

@@ -1,13 +1,14 @@
 """Signature kernels: one object, values for pairs and Gram matrices in blocks."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
-from .._values import is_concrete, refuse
+from .._inputs import as_choice, as_count, as_flag, as_number
+from .._values import is_concrete, refuse, shown
 from ..paths import SampledPath
 from ._blocks import in_blocks
 from ._checks import as_sample, check_alike
@@ -16,6 +17,7 @@ from ._features import (
     explicit_features,
     feature_count,
     feature_weights,
+    INNER_PRODUCTS,
     InnerProduct,
     robust_normalisation,
 )
@@ -111,25 +113,22 @@ class SignatureKernel(eqx.Module):
         - `custom_gradient`: see above.
         """
         check_kind(kind, depth)
-        if isinstance(refinement, int):
-            refinement = (refinement, refinement)
-        orders = refinement
+        as_choice("solver", solver, ("goursat", "series"))
+        as_choice("method", method, ("auto", "recursion", "features"))
+        as_choice("inner_product", inner_product, INNER_PRODUCTS)
+        orders = _as_orders(refinement)
         if orders != (0, 0) and (kind != "geometric" or depth is not None):
             raise ValueError(
                 "`refinement` belongs to the Goursat scheme of the complete geometric "
                 f"kernel; the {kind} kernel with depth={depth} is exact on the grid. "
                 "Leave it at 0, or refine the paths."
             )
-        if min(orders) < 0:
-            raise ValueError(f"`refinement` must not be negative, got {refinement}.")
         if isinstance(scale, str) and scale not in ("auto", "bounded"):
             raise ValueError(
                 f"`scale` must be a number, 'auto', 'bounded' or None, got {scale!r}."
             )
         if not (scale is None or isinstance(scale, str)) and is_concrete(scale):
-            number = np.asarray(scale)
-            if number.shape != () or not np.isfinite(number):
-                raise ValueError(f"`scale` must be one finite number, got {scale!r}.")
+            as_number("scale", scale)
         static = as_static_kernel(static_kernel)
         explicit = method == "features" or inner_product == "trees"
         if inner_product == "trees" and kind != "branched":
@@ -149,10 +148,13 @@ class SignatureKernel(eqx.Module):
             )
         self.kind, self.depth, self.static_kernel = kind, depth, static
         self.scale = scale  # pyright: ignore[reportAttributeAccessIssue]
-        self.add_time, self.add_basepoint = add_time, add_basepoint
-        self.lead_lag, self.solver, self.refinement = lead_lag, solver, orders
+        self.add_time = as_flag("add_time", add_time)
+        self.add_basepoint = as_flag("add_basepoint", add_basepoint)
+        self.lead_lag = as_flag("lead_lag", lead_lag)
+        self.solver, self.refinement = solver, orders
         self.method, self.inner_product = method, inner_product
-        self.normalise, self.custom_gradient = normalise, custom_gradient
+        self.normalise = as_flag("normalise", normalise)
+        self.custom_gradient = as_flag("custom_gradient", custom_gradient)
 
     @property
     def linear(self) -> bool:
@@ -422,7 +424,21 @@ class SignatureKernel(eqx.Module):
         if y is not None:
             py, ay = self.prepared(as_sample("y", y), brackets_y, lengths_y, mask_y)
             check_alike(px, py)
+        if block is not None:
+            block = as_count("block", block)
         return self._checked(_gram(self, px, ax, py, ay, block))
+
+
+def _as_orders(refinement: Any) -> tuple[int, int]:
+    """Orders of refinement for each of the two paths."""
+    orders = refinement if isinstance(refinement, tuple) else (refinement, refinement)
+    if len(orders) != 2:
+        raise ValueError(
+            "`refinement` must be one order or one for each of the two paths, got "
+            f"{shown(refinement)}."
+        )
+    first, second = (as_count("refinement", order, 0) for order in orders)
+    return first, second
 
 
 def _check_batches(px: Array, py: Array) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_values
 from .._values import is_concrete, refuse
-from ._checks import check_alike
+from ._checks import as_brackets, check_alike
 
 
 def path_size(
@@ -100,6 +100,10 @@ def safe_scale(
         raise ValueError(f"`mode` must be 'auto' or 'bounded', got {mode!r}.")
     x, y = as_values("x", x), as_values("y", y)
     check_alike(x, y)
+    if brackets_x is not None:
+        brackets_x = as_brackets("brackets_x", brackets_x, x)
+    if brackets_y is not None:
+        brackets_y = as_brackets("brackets_y", brackets_y, y)
     factor = pooled_scale([(x, brackets_x), (y, brackets_y)], mode)
     bad = ~(np if is_concrete(factor) else jnp).isfinite(factor)
     return refuse(factor, bad, "A path holds NaN or infinity: it has no scale.")

@@ -1,6 +1,7 @@
 """Static kernels: what a signature kernel does with two points of the state space."""
 
 import abc
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -8,10 +9,9 @@ import equinox as eqx
 import jax
 import jax.lax as lax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float, Real
 
-from .._values import is_concrete
+from .._inputs import as_number
 from .._xla import custom_jvp
 
 
@@ -89,11 +89,7 @@ def _square_distances_jvp(primals, tangents):
 
 
 def _check_positive(name: str, value: object) -> None:
-    if not is_concrete(value):
-        return
-    number = np.asarray(value)
-    if number.shape != () or not (np.isfinite(number) and number > 0):
-        raise ValueError(f"`{name}` must be one positive number, got {value!r}.")
+    as_number(name, value, 0, above=True)
 
 
 class LinearKernel(AbstractStaticKernel):
@@ -164,12 +160,32 @@ class CustomKernel(AbstractStaticKernel):
     function: Callable[[Float[Array, " d"], Float[Array, " d"]], Float[Array, ""]]
 
     def __call__(self, x, y):
-        return jnp.vectorize(self.function, signature="(d),(d)->()")(x, y)
+        return self._mapped(x, y)
 
     def gram(self, x, y):
-        return jnp.vectorize(self.function, signature="(d),(d)->()")(
-            x[..., :, None, :], y[..., None, :, :]
-        )
+        return self._mapped(x[..., :, None, :], y[..., None, :, :])
+
+    def _mapped(self, x, y):
+        points = [jax.ShapeDtypeStruct(z.shape[-1:], z.dtype) for z in (x, y)]
+        value = jax.eval_shape(self.function, *points)
+        if not hasattr(value, "shape") or value.shape != ():
+            got = getattr(value, "shape", type(value).__name__)
+            raise ValueError(
+                "`static_kernel` must give one number for two points `(d,)`, got "
+                f"{got}."
+            )
+        return jnp.vectorize(self.function, signature="(d),(d)->()")(x, y)
+
+
+def _need_two_points(kernel: Callable) -> None:
+    try:
+        inspect.signature(kernel).bind("x", "y")
+    except TypeError:
+        raise TypeError(
+            "`static_kernel` must be a function of two points, `k(x, y)`."
+        ) from None
+    except ValueError:
+        pass  # a function that does not say what it takes
 
 
 def as_static_kernel(kernel: object) -> AbstractStaticKernel:
@@ -200,7 +216,8 @@ def as_static_kernel(kernel: object) -> AbstractStaticKernel:
                 "function of two points."
             )
         return named[kernel]()
-    if callable(kernel):
+    if callable(kernel) and not isinstance(kernel, type):
+        _need_two_points(kernel)
         return CustomKernel(jax.tree_util.Partial(kernel))
     raise TypeError(
         f"`static_kernel` must be a name, a static kernel or a function of two points, "

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from .._inputs import as_count, as_floating, as_key
 from .._values import is_concrete, refuse
 from ._kernel import Path
-from ._objectives import AnyKernel, pooled
+from ._objectives import AnyKernel, MeanEmbedding, pooled
 from ._prepare import Brackets
 
 
@@ -115,6 +115,12 @@ def two_sample_test(
     A [`arborax.TwoSampleResult`][].
     """
     key = as_key(key)
+    for name, paths in (("x", x), ("y", y)):
+        if isinstance(paths, MeanEmbedding):
+            raise TypeError(
+                f"`{name}` is a mean embedding, which holds no labels to permute: pass "
+                "the paths themselves."
+            )
     x, y, fixed = pooled(x, y, kernel, brackets_x, brackets_y)
     if fixed.linear:
         fx = fixed.features(x, brackets=brackets_x)

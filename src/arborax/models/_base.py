@@ -8,8 +8,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
-from ..geometry import AbstractGeometry, Euclidean
+from .._inputs import as_shape
 from ..paths import SampledPath
+from ._checks import check_channels, check_path, finite
 from ._driver import brownian_driver
 
 
@@ -41,8 +42,11 @@ class AbstractModel(eqx.Module):
         - `paths`: a [`arborax.SampledPath`][] with any number of batch axes. Times and
             brackets may be shared by the batch, which saves memory.
         """
+        check_channels(paths, self.channels)
         paths = paths.filled()
         lead = paths.batch_shape
+        if 0 in lead:
+            raise ValueError(f"the batch of paths is empty: its shape is {lead}.")
 
         def flat(values, core):
             if values is None or values.ndim == core:
@@ -72,7 +76,8 @@ class AbstractModel(eqx.Module):
 
         axes = (ts_axis, xs_axis, brackets_axis, ticks_axis)
         out = jax.vmap(one, in_axes=axes)(ts, xs, brackets, ticks)
-        return jax.tree.map(lambda leaf: leaf.reshape(*lead, *leaf.shape[1:]), out)
+        out = jax.tree.map(lambda leaf: leaf.reshape(*lead, *leaf.shape[1:]), out)
+        return finite(out)
 
     def forecast(self, path: SampledPath, future: SampledPath) -> PyTree[Array]:
         """Outputs at the times of a continuation of the path.
@@ -89,7 +94,13 @@ class AbstractModel(eqx.Module):
 
         Outputs at `future.ts`.
         """
-        path, future = path.filled(), future.filled()
+        path = check_path(path, self.channels)
+        future = check_path(future, self.channels)
+        if path.xs.dtype != future.xs.dtype:
+            raise TypeError(
+                "`path` and `future` must have the same dtype, got "
+                f"{path.xs.dtype} and {future.xs.dtype}. Cast one of them."
+            )
         brackets = None
         if (path.brackets is None) != (future.brackets is None):
             raise ValueError(
@@ -163,31 +174,9 @@ class AbstractCausalModel(AbstractModel):
         Outputs `(*shape, times, *point)`. Itô models get the brackets of Brownian
         motion, the time step on its diagonal.
         """
-        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        shape = as_shape("shape", shape)
         ito = self.calculus == "ito"
         driver = brownian_driver(
             key, ts, self.channels - 1, shape, brackets=ito, dtype=dtype
         )
         return self.predict(driver)
-
-
-def check_path(path: Any, channels: int) -> SampledPath:
-    """The path without gaps; refuse what is not one path with so many channels."""
-    if not isinstance(path, SampledPath):
-        raise TypeError(f"a model takes an `arborax.SampledPath`, got {type(path)}.")
-    if path.dim != channels:
-        raise ValueError(
-            f"the model was built for {channels} channels, time included, but the path "
-            f"has {path.dim}. Is `arborax.add_time` missing?"
-        )
-    if path.batch_shape:
-        raise ValueError(
-            f"a model takes one path, got batch shape {path.batch_shape}. Use "
-            "`model.predict(paths)`, or `jax.vmap`."
-        )
-    return path.filled()
-
-
-def as_output(output: int | AbstractGeometry) -> AbstractGeometry:
-    """The manifold of the outputs; a number stands for Euclidean space."""
-    return Euclidean(output) if isinstance(output, int) else output

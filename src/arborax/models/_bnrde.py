@@ -9,10 +9,10 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..algebra import AbstractHopfAlgebra
-from ..geometry import AbstractGeometry, Euclidean
+from ..geometry import AbstractGeometry
 from ..lifts import lift
-from ..solvers import AbstractSolver, CFEES25, Heun, run_steps
-from ._base import as_output
+from ..solvers import AbstractSolver, CFEES25, check_solver, Heun, run_steps
+from ._checks import as_output, check_algebra, check_options
 from ._mlp import lipswish, MLP, VectorField
 from ._window_model import (
     AbstractWindowModel,
@@ -114,13 +114,26 @@ class BNRDE(AbstractWindowModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
+        check_options(
+            key,
+            dtype,
+            (activation, final_activation),
+            hidden=hidden,
+            window=window,
+            width=width,
+            depth=depth,
+            initial_width=initial_width,
+            initial_depth=initial_depth,
+            substeps=substeps,
+        )
+        check_algebra(alg)
         if (geometry is None) == (output is None):
             raise ValueError(
                 "give either `output` (a vector state with a readout) or `geometry` "
                 "(the state is the output)."
             )
         vectors = geometry is None
-        self.geometry = Euclidean(hidden) if geometry is None else geometry
+        self.geometry = as_output(hidden if geometry is None else geometry, "geometry")
         self.output = self.geometry if output is None else as_output(output)
         self.alg = alg
         self.calculus = resolve_calculus(alg, calculus)
@@ -132,9 +145,9 @@ class BNRDE(AbstractWindowModel):
         )
         if solver is None:
             solver = Heun() if vectors else CFEES25()
-        solver.check(self.geometry, self.calculus)
+        check_solver(solver, self.geometry, self.calculus)
         self.solver = solver
-        self.window, self.substeps, self.basepoint = window, substeps, basepoint
+        self.window, self.substeps, self.basepoint = window, int(substeps), basepoint
         first, second, third = jr.split(key, 3)
         self.initial = MLP(
             alg.dim,

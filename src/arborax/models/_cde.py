@@ -73,6 +73,9 @@ def adaptive_solve(
         saveat=diffrax.SaveAt(ts=grid),
         stepsize_controller=controller,
         max_steps=max_steps,
+        throw=False,
     )
     assert solution.ys is not None
-    return solution.ys
+    # A solve that ran out of steps is NaN, as any failure inside compiled code is.
+    good = solution.result == diffrax.RESULTS.successful
+    return jnp.where(good, solution.ys, jnp.full_like(solution.ys, jnp.nan))

@@ -12,7 +12,15 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
-from ._base import AbstractCausalModel, as_output, check_path
+from ._base import AbstractCausalModel
+from ._checks import (
+    as_output,
+    as_sample,
+    check_options,
+    check_path,
+    finite,
+    promoted,
+)
 from ._mlp import MLP
 
 
@@ -50,6 +58,15 @@ class GRU(AbstractCausalModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
+        check_options(
+            key,
+            dtype,
+            (activation,),
+            channels=channels,
+            hidden=hidden,
+            width=width,
+            initial_depth=initial_depth,
+        )
         first, second, third = jr.split(key, 3)
         self.output = as_output(output)
         self.initial = MLP(
@@ -79,7 +96,7 @@ class GRU(AbstractCausalModel):
         return self.output.project_vector(self.readout(h))
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
-        path = check_path(path, self.channels)
+        path = promoted(check_path(path, self.channels), self)
         first = self.initial(path.xs[0])
 
         def body(h, x):
@@ -87,12 +104,12 @@ class GRU(AbstractCausalModel):
             return h, h
 
         _, rest = scan(body, first, path.xs[1:])
-        return jax.vmap(self._output)(jnp.concatenate([first[None], rest]))
+        return finite(jax.vmap(self._output)(jnp.concatenate([first[None], rest])))
 
     def start(
         self, t: ArrayLike, x: Float[Array, " channels"]
     ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
-        h = self.initial(x)
+        h = self.initial(as_sample("x", x, (self.channels,), self))
         return h, self._output(h)
 
     def update(
@@ -102,5 +119,5 @@ class GRU(AbstractCausalModel):
         x: Float[Array, " channels"],
         bracket: Float[Array, "channels channels"] | None = None,
     ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
-        h = self.cell(x, state)
+        h = self.cell(as_sample("x", x, (self.channels,), self), state)
         return h, self._output(h)

@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
+from .._inputs import as_count
 from ..algebra import Shuffle
 from ..geometry import AbstractGeometry, Euclidean
-from ..solvers import AbstractSolver, Heun, run_steps
-from ._base import as_output
+from ..solvers import AbstractSolver, check_solver, Heun, run_steps
+from ._checks import as_output, check_options
 from ._mlp import MLP, VectorField
 from ._window_model import (
     AbstractWindowModel,
@@ -77,6 +78,20 @@ class LogNCDE(AbstractWindowModel):
         - `channels`: of the driver, time included.
         - `log_depth`: depth of the log-signature, 1 or 2.
         """
+        as_count("channels", channels)
+        as_count("log_depth", log_depth)
+        check_options(
+            key,
+            dtype,
+            (activation, final_activation),
+            hidden=hidden,
+            window=window,
+            width=width,
+            depth=depth,
+            initial_width=initial_width,
+            initial_depth=initial_depth,
+            substeps=substeps,
+        )
         if log_depth not in (1, 2):
             raise ValueError(
                 f"LogNCDE goes to depth 2, got {log_depth}. Use `BNRDE` with "
@@ -89,8 +104,8 @@ class LogNCDE(AbstractWindowModel):
             self.alg, self.geometry, window, interpolation
         )
         self.solver = Heun() if solver is None else solver
-        self.solver.check(self.geometry)
-        self.window, self.substeps, self.basepoint = window, substeps, basepoint
+        check_solver(self.solver, self.geometry, "stratonovich")
+        self.window, self.substeps, self.basepoint = window, int(substeps), basepoint
         first, second, third = jr.split(key, 3)
         self.initial = MLP(
             channels,

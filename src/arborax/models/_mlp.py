@@ -9,6 +9,7 @@ import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..lifts import AbstractExpansion
+from ._checks import check_options
 from ._expansion import PerceptronExpansion
 from ._layers import activate, affine, flatten
 
@@ -46,6 +47,15 @@ class MLP(eqx.Module):
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
+        check_options(
+            key,
+            dtype,
+            (activation, final_activation),
+            in_size=in_size,
+            out_size=out_size,
+            width=width,
+            depth=depth,
+        )
         sizes = [in_size, *[width] * depth, out_size]
         keys = jr.split(key, depth + 1)
         self.layers = tuple(
@@ -79,8 +89,8 @@ class VectorField(eqx.Module):
     """
 
     mlp: MLP
-    channels: int = eqx.field(static=True)
-    dim: int = eqx.field(static=True)
+    channels: int = eqx.field(static=True, converter=int)
+    dim: int = eqx.field(static=True, converter=int)
 
     def __call__(self, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         return self.mlp(flatten(y)).reshape(self.channels, self.dim)

@@ -12,8 +12,9 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from .._xla import scan
 from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
-from ..solvers import AbstractSolver, EuclideanRK
-from ._base import AbstractModel, check_path
+from ..solvers import AbstractSolver, check_solver, EuclideanRK
+from ._base import AbstractModel
+from ._checks import as_output, check_options, check_path, finite, promoted
 from ._layers import flatten
 from ._mlp import MLP
 
@@ -58,7 +59,10 @@ class MNODE(AbstractModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        self.geometry = SO(3) if geometry is None else geometry
+        check_options(
+            key, dtype, (activation,), width=width, depth=depth, substeps=substeps
+        )
+        self.geometry = SO(3) if geometry is None else as_output(geometry, "geometry")
         self.mlp = MLP(
             self.geometry.dim + self._size + 1,
             self.geometry.dim,
@@ -70,7 +74,8 @@ class MNODE(AbstractModel):
             key=key,
         )
         self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
-        self.substeps = substeps
+        check_solver(self.solver, Euclidean(self.geometry.dim), "stratonovich")
+        self.substeps = int(substeps)
 
     @property
     def _size(self) -> int:
@@ -107,7 +112,7 @@ class MNODE(AbstractModel):
     def __call__(self, path: SampledPath) -> PyTree[Float[Array, "..."]]:
         """Points at all times of one path with channels time and (flattened) point, of
         which the first sample is used."""
-        path = check_path(path, self.channels)
+        path = promoted(check_path(path, self.channels), self)
         clock = path.xs[:, 0]
         y0 = path.xs[0, 1:].reshape(self.geometry.point_shape)
 
@@ -116,4 +121,4 @@ class MNODE(AbstractModel):
             return y, y
 
         _, ys = scan(body, y0, (clock[:-1], jnp.diff(clock)))
-        return jnp.concatenate([y0[None], ys])
+        return finite(jnp.concatenate([y0[None], ys]))

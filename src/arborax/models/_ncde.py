@@ -10,11 +10,21 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
-from ..geometry import AbstractGeometry
+from .._inputs import as_number
+from .._values import shown
+from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
-from ..solvers import AbstractSolver, EuclideanRK
-from ._base import AbstractCausalModel, as_output, check_path
+from ..solvers import AbstractSolver, check_solver, EuclideanRK
+from ._base import AbstractCausalModel
 from ._cde import adaptive_solve, fixed_solve, fixed_step
+from ._checks import (
+    as_output,
+    as_sample,
+    check_options,
+    check_path,
+    finite,
+    promoted,
+)
 from ._mlp import MLP, VectorField
 
 
@@ -47,6 +57,18 @@ class Core(eqx.Module):
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
+        check_options(
+            key,
+            dtype,
+            (activation, final_activation),
+            channels=channels,
+            hidden=hidden,
+            width=width,
+            depth=depth,
+            initial_width=initial_width,
+            initial_depth=initial_depth,
+            max_steps=max_steps,
+        )
         first, second, third = jr.split(key, 3)
         self.output = as_output(output)
         self.initial = MLP(
@@ -72,11 +94,26 @@ class Core(eqx.Module):
         size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
         self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
-        self.adaptive = adaptive
-        self.max_steps = max_steps
+        check_solver(self.solver, Euclidean(hidden), "stratonovich")
+        self.adaptive = _as_tolerances(adaptive)
+        self.max_steps = int(max_steps)
 
     def point(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
         return self.output.project_vector(self.readout(h))
+
+
+def _as_tolerances(adaptive: Any) -> tuple[float, float] | None:
+    if adaptive is None:
+        return None
+    if not isinstance(adaptive, tuple) or len(adaptive) != 2:
+        raise TypeError(
+            "`adaptive` must be None or tolerances `(rtol, atol)`, got "
+            f"{shown(adaptive)}."
+        )
+    rtol, atol = (float(as_number("adaptive", value, 0)) for value in adaptive)
+    if not rtol + atol > 0:
+        raise ValueError("`adaptive` needs at least one positive tolerance.")
+    return rtol, atol
 
 
 def linear_velocity(s, piece: Float[Array, " channels"]) -> Float[Array, " channels"]:
@@ -114,7 +151,7 @@ def solve_pieces(
         hs = adaptive_solve(
             core.vector_field, h0, derivative, count, *core.adaptive, core.max_steps
         )
-    return jax.vmap(core.point)(hs)
+    return finite(jax.vmap(core.point)(hs))
 
 
 def _refuse_adaptive(core: Core) -> None:
@@ -175,7 +212,7 @@ class NCDE(AbstractCausalModel):
         return None
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
-        path = check_path(path, self.channels)
+        path = promoted(check_path(path, self.channels), self)
         steps = jnp.diff(path.xs, axis=0)
         return solve_pieces(self.core, path.xs[0], steps, linear_velocity)
 
@@ -204,6 +241,7 @@ class NCDE(AbstractCausalModel):
         self, t: ArrayLike, x: Float[Array, " channels"]
     ) -> tuple[PyTree, PyTree[Array]]:
         _refuse_adaptive(self.core)
+        x = as_sample("x", x, (self.channels,), self)
         h = self.core.initial(x)
         return (h, x), self.core.point(h)
 
@@ -214,6 +252,7 @@ class NCDE(AbstractCausalModel):
         x: Float[Array, " channels"],
         bracket: Float[Array, "channels channels"] | None = None,
     ) -> tuple[PyTree, PyTree[Array]]:
+        x = as_sample("x", x, (self.channels,), self)
         h, last = state
         core = self.core
         h = fixed_step(core.vector_field, core.solver, h, lambda s: x - last)
@@ -256,7 +295,7 @@ class NCDEpp(AbstractCausalModel):
         return None
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
-        path = check_path(path, self.channels)
+        path = promoted(check_path(path, self.channels), self)
         pieces = hermite_pieces(jnp.diff(path.xs, axis=0))
         return solve_pieces(self.core, path.xs[0], pieces, hermite_velocity)
 
@@ -264,6 +303,7 @@ class NCDEpp(AbstractCausalModel):
         self, t: ArrayLike, x: Float[Array, " channels"]
     ) -> tuple[PyTree, PyTree[Array]]:
         _refuse_adaptive(self.core)
+        x = as_sample("x", x, (self.channels,), self)
         h = self.core.initial(x)
         state = (h, x, jnp.zeros_like(x), jnp.ones((), bool))
         return state, self.core.point(h)
@@ -275,6 +315,7 @@ class NCDEpp(AbstractCausalModel):
         x: Float[Array, " channels"],
         bracket: Float[Array, "channels channels"] | None = None,
     ) -> tuple[PyTree, PyTree[Array]]:
+        x = as_sample("x", x, (self.channels,), self)
         h, last, before, fresh = state
         core = self.core
         step = x - last

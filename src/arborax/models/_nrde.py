@@ -11,8 +11,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..algebra import Shuffle
 from ..geometry import AbstractGeometry, Euclidean
-from ..solvers import AbstractSolver, Heun, run_steps
-from ._base import as_output
+from ..solvers import AbstractSolver, check_solver, Heun, run_steps
+from ._checks import as_output, check_options
 from ._mlp import MLP, VectorField
 from ._window_model import AbstractWindowModel, check_window_options
 from ._windows import prefix_log_signatures
@@ -66,6 +66,18 @@ class NRDE(AbstractWindowModel):
         key: PRNGKeyArray,
     ):
         """**Arguments:** as [`arborax.models.LogNCDE`][]; any `log_depth`."""
+        check_options(
+            key,
+            dtype,
+            (activation, final_activation),
+            hidden=hidden,
+            window=window,
+            width=width,
+            depth=depth,
+            initial_width=initial_width,
+            initial_depth=initial_depth,
+            substeps=substeps,
+        )
         self.alg = Shuffle(channels, log_depth)
         self.geometry = Euclidean(hidden)
         self.output = as_output(output)
@@ -75,8 +87,8 @@ class NRDE(AbstractWindowModel):
             check_window_options(self.alg, self.geometry, window, interpolation)
         self.interpolation = interpolation
         self.solver = Heun() if solver is None else solver
-        self.solver.check(self.geometry)
-        self.window, self.substeps, self.basepoint = window, substeps, basepoint
+        check_solver(self.solver, self.geometry, "stratonovich")
+        self.window, self.substeps, self.basepoint = window, int(substeps), basepoint
         first, second, third = jr.split(key, 3)
         self.initial = MLP(
             channels,

@@ -12,7 +12,8 @@ from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..geometry import AbstractGeometry
 from ..paths import add_basepoint, SampledPath
 from ..signatures import log_signature, RoughPath
-from ._base import AbstractCausalModel, check_path
+from ._base import AbstractCausalModel
+from ._checks import as_sample, check_path, finite, promoted
 from ._windows import (
     cut,
     prefix_log_signatures,
@@ -83,7 +84,7 @@ class AbstractWindowModel(AbstractCausalModel):
 
         `model(model.prepare(path))` is `model(path)`.
         """
-        path = check_path(path, self.channels)
+        path = promoted(check_path(path, self.channels), self)
         path = self._check_calculus(path)
         if self.basepoint:
             path = add_basepoint(path)
@@ -123,9 +124,9 @@ class AbstractWindowModel(AbstractCausalModel):
         first = (
             control.values[0, 0] if isinstance(control, RoughPath) else control.first
         )
-        return scan_windows(
-            self.advance, self.initial_state(first), control.log_signatures
-        )
+        y0, lams = self.initial_state(first), control.log_signatures
+        wide = jnp.result_type(lams.dtype, *[y.dtype for y in jax.tree.leaves(y0)])
+        return scan_windows(self.advance, y0, lams.astype(wide))
 
     def __call__(self, path: SampledPath | RoughPath | Windows) -> PyTree[Array]:
         """Outputs of one path.
@@ -156,7 +157,7 @@ class AbstractWindowModel(AbstractCausalModel):
         )
         first = 1 if self.basepoint else 0
         raw = jax.tree.map(lambda leaf: leaf[first : windows.num_steps + 1], raw)
-        return jax.vmap(self.finish)(raw)
+        return finite(jax.vmap(self.finish)(raw))
 
     def _read(self, y: PyTree[Array]) -> PyTree[Array]:
         return y if self.readout is None else self.readout(y)
@@ -205,6 +206,7 @@ class AbstractWindowModel(AbstractCausalModel):
             forward by whoever feeds the stream.
         """
         self._check_causal()
+        x = as_sample("x", x, (self.channels,), self)
         d, size = self.channels, self.window
         brackets = None
         if self.calculus == "ito":
@@ -226,6 +228,10 @@ class AbstractWindowModel(AbstractCausalModel):
         bracket: Float[Array, "channels channels"] | None = None,
     ) -> tuple[StreamState, PyTree[Array]]:
         """The state after one more sample, and the output there."""
+        x = as_sample("x", x, (self.channels,), self)
+        if bracket is not None:
+            shape = (self.channels, self.channels)
+            bracket = as_sample("bracket", bracket, shape, self)
         if self.calculus == "ito" and bracket is None:
             if self.brackets is None:
                 raise ValueError(

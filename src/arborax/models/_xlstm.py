@@ -7,9 +7,18 @@ import jax
 import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
+from .._inputs import as_choice
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
-from ._base import AbstractCausalModel, as_output, check_path
+from ._base import AbstractCausalModel
+from ._checks import (
+    as_output,
+    as_sample,
+    check_options,
+    check_path,
+    finite,
+    promoted,
+)
 from ._xlstm_block import XLSTMBlock
 
 
@@ -28,8 +37,17 @@ class _Stack(eqx.Module):
     chunk: int = eqx.field(static=True)
 
     def __init__(self, channels, output, size, heads, layers, form, chunk, dtype, key):
-        if form not in _FORMS:
-            raise ValueError(f"`form` must be one of {_FORMS}, got {form!r}.")
+        as_choice("form", form, _FORMS)
+        check_options(
+            key,
+            dtype,
+            channels=channels,
+            size=size,
+            heads=heads,
+            layers=layers,
+            chunk=chunk,
+        )
+        channels, size, heads = int(channels), int(size), int(heads)
         first, last, *keys = jr.split(key, layers + 2)
         self.output = as_output(output)
         self.embed = eqx.nn.Linear(channels, size, dtype=dtype, key=first)
@@ -114,10 +132,11 @@ class XLSTM(AbstractCausalModel):
         return None
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
-        return self.stack(check_path(path, self.channels).xs)
+        path = promoted(check_path(path, self.channels), self)
+        return finite(self.stack(path.xs))
 
     def start(self, t: ArrayLike, x: Float[Array, " channels"]):
-        return self.stack.start(x)
+        return self.stack.start(as_sample("x", x, (self.channels,), self))
 
     def update(
         self,
@@ -126,7 +145,7 @@ class XLSTM(AbstractCausalModel):
         x: Float[Array, " channels"],
         bracket: Float[Array, "channels channels"] | None = None,
     ) -> tuple[PyTree, PyTree[Array]]:
-        return self.stack.update(state, x)
+        return self.stack.update(state, as_sample("x", x, (self.channels,), self))
 
 
 class StackedXLSTM(AbstractCausalModel):
@@ -164,10 +183,11 @@ class StackedXLSTM(AbstractCausalModel):
         return None
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
-        return self.stack(check_path(path, self.channels).xs)
+        path = promoted(check_path(path, self.channels), self)
+        return finite(self.stack(path.xs))
 
     def start(self, t: ArrayLike, x: Float[Array, " channels"]):
-        return self.stack.start(x)
+        return self.stack.start(as_sample("x", x, (self.channels,), self))
 
     def update(
         self,
@@ -176,4 +196,4 @@ class StackedXLSTM(AbstractCausalModel):
         x: Float[Array, " channels"],
         bracket: Float[Array, "channels channels"] | None = None,
     ) -> tuple[PyTree, PyTree[Array]]:
-        return self.stack.update(state, x)
+        return self.stack.update(state, as_sample("x", x, (self.channels,), self))

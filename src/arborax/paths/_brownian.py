@@ -7,9 +7,8 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from .._inputs import as_count, as_floating, as_key, as_shape
+from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
 from .._values import is_concrete, refuse
-from ._checks import as_real_dtype
 from ._sampled import explain_times
 
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from .._values import is_concrete
@@ -22,11 +20,3 @@ def as_hurst(hurst: Any) -> float:
     if not 0.0 < hurst < 1.0:
         raise ValueError(f"`hurst` must lie strictly between 0 and 1, got {hurst}.")
     return hurst
-
-
-def as_real_dtype(dtype: Any) -> Any:
-    """A floating dtype; `None` means JAX's default (float32 unless x64 is on)."""
-    dtype = jnp.zeros(()).dtype if dtype is None else jnp.dtype(dtype)
-    if not jnp.issubdtype(dtype, jnp.floating):
-        raise TypeError(f"`dtype` must be a real floating dtype, got {dtype}.")
-    return jax.dtypes.canonicalize_dtype(dtype)

@@ -8,9 +8,9 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
-from .._inputs import as_count, as_floating, as_key, as_shape
+from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
 from .._values import is_concrete
-from ._checks import as_hurst, as_real_dtype
+from ._checks import as_hurst
 
 
 def _as_horizon(horizon: Any) -> float:
@@ -162,7 +162,7 @@ def riemann_liouville(
     k = np.arange(n + 1, dtype=np.float64)
     # Mean kernel of each cell: (b_k dt)^a in the paper's notation.
     kernel = step**a * np.diff(k ** (a + 1)) / (a + 1)
-    spread = step ** (2 * a + 1) / (2 * a + 1) - step * kernel[0] ** 2
+    spread = step ** (2 * hurst) / (2 * hurst) - step * kernel[0] ** 2
     spread = float(np.sqrt(2 * hurst * max(spread, 0.0)))
     size = 2 * n
     table = np.fft.rfft(np.sqrt(2 * hurst) * kernel, size)

@@ -437,7 +437,8 @@ def _bad_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) -> An
     with np.errstate(invalid="ignore"):
         gap = xp.abs(brackets - xp.swapaxes(brackets, -1, -2))
         biggest = xp.max(xp.abs(brackets), axis=(-1, -2), keepdims=True)
-        fine = xp.all(gap <= tolerance * biggest, axis=(-1, -2))
+        fine = (gap <= tolerance * biggest) & xp.isfinite(biggest)
+        fine = xp.all(fine, axis=(-1, -2))
     return _over_valid_steps(xp, path, ~fine, lengths)
 
 

@@ -64,7 +64,8 @@ class RoughPath(eqx.Module):
         The path between samples is linear and its bracket grows linearly in time, so
         pieces of a window multiply up to the whole (Chen). With left-point sums a time
         between samples counts as a further sample. Cost: one log-signature of the
-        window.
+        window. Derivatives with respect to a time that falls on a sample are one-sided,
+        from within `[s, t]`.
 
         **Arguments:**
 
@@ -75,7 +76,9 @@ class RoughPath(eqx.Module):
         s, t = jnp.asarray(s, dtype), jnp.asarray(t, dtype)
         k = self.window(s) if window is None else jnp.asarray(window)
         times, values = self.times[k], self.values[k]
-        clipped = jnp.clip(times, s, t)
+        # Not `jnp.clip`: its derivative at a tie, a time on a sample, is one half.
+        t = jnp.where(t < s, s, t)
+        clipped = jnp.where(times <= s, s, jnp.where(times >= t, t, times))
         span = jnp.diff(times)
         safe = jnp.where(span > 0, span, jnp.ones_like(span))
         share = jnp.where(span > 0, jnp.diff(clipped) / safe, jnp.zeros_like(span))

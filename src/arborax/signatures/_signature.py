@@ -2,6 +2,7 @@
 
 import functools as ft
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._values import is_concrete
 from .._xla import apply_rows, barrier, scan
 from ..algebra import (
     AbstractHopfAlgebra,
@@ -193,6 +195,28 @@ def _is_left_point(brackets: Any) -> bool:
     return isinstance(brackets, str) and brackets == "left-point"
 
 
+@ft.partial(jax.jit, static_argnums=(0, 1, 2))
+def _compiled(
+    of_steps: Callable, alg: AbstractHopfAlgebra, mode: str | None, brackets, values
+) -> Array:
+    return of_steps(alg, None, mode if brackets is None else brackets, values)
+
+
+def _of_values(
+    of_steps: Callable, alg: AbstractHopfAlgebra, brackets: Any, values: Array
+) -> Array:
+    """`of_steps` of values that are known now as one program, compiled once per shape.
+
+    Called step by step, its loops would be compiled again in every call.
+    """
+    known = isinstance(alg, WordAlgebra | TreeAlgebra)
+    if not known or not is_concrete(brackets, values):
+        return of_steps(alg, None, brackets, values)
+    if isinstance(brackets, str | None):
+        return _compiled(of_steps, alg, brackets, None, values)
+    return _compiled(of_steps, alg, None, brackets, values)
+
+
 def signature(
     path: Any, alg: AbstractHopfAlgebra, brackets: Any = None
 ) -> Float[Array, "..."]:
@@ -235,7 +259,7 @@ def signature(
     finite is refused; inside compiled code its result is NaN throughout.
     """
     read = read_path(path, alg, brackets)
-    return read.guard(signature_of_steps(alg, None, read.brackets, read.values))
+    return read.guard(_of_values(signature_of_steps, alg, read.brackets, read.values))
 
 
 def log_signature(
@@ -253,7 +277,8 @@ def log_signature(
     Array `(..., alg.primitive_size)`.
     """
     read = read_path(path, alg, brackets)
-    return read.guard(log_signature_of_steps(alg, None, read.brackets, read.values))
+    values = _of_values(log_signature_of_steps, alg, read.brackets, read.values)
+    return read.guard(values)
 
 
 def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:

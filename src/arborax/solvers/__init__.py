@@ -7,6 +7,7 @@ from ._adaptive import (
 )
 from ._base import AbstractSolver as AbstractSolver
 from ._bridge import LogODE as LogODE, RoughTerm as RoughTerm
+from ._checks import check_solver as check_solver
 from ._low_storage import (
     CF4 as CF4,
     CFEES25 as CFEES25,

@@ -29,6 +29,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .._values import shown
+
 
 MAGIC = b"\x89ABX\r\n\x1a\n"
 FORMAT_VERSION = 1
@@ -221,7 +223,7 @@ def check_names(expected: Iterable[str], got: Iterable[str], source: str) -> Non
     if expected != got:
         missing, extra = sorted(expected - got), sorted(got - expected)
         raise FileFormatError(
-            f"{source} does not fit: it lacks the leaves {missing[:8]} and has "
-            f"{extra[:8]} that are not expected. Build the same model (same "
+            f"{source} does not fit: it lacks the leaves {shown(missing)} and has "
+            f"{shown(extra)} that are not expected. Build the same model (same "
             "hyperparameters) as the one that was saved."
         )

@@ -1,7 +1,13 @@
 """Where along a path the numbers went wrong."""
 
+import math
+import operator
+
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Inexact, Int32
+
+from .._inputs import as_array
 
 
 def first_nonfinite(values: Inexact[Array, "..."], axis: int = 0) -> Int32[Array, ""]:
@@ -15,6 +21,14 @@ def first_nonfinite(values: Inexact[Array, "..."], axis: int = 0) -> Int32[Array
     - `values`: any array, for example states `(batch, windows, channels)`.
     - `axis`: the axis of windows or times.
     """
+    values = as_array("values", values)
+    axis = operator.index(axis) if isinstance(axis, int | np.integer) else None
+    if axis is None or not -values.ndim <= axis < values.ndim:
+        raise ValueError(
+            f"`axis` must be the number of an axis of `values` of shape {values.shape}."
+        )
     bad = ~jnp.isfinite(jnp.moveaxis(values, axis, 0))
-    bad = jnp.any(bad.reshape(bad.shape[0], -1), axis=1)
+    bad = jnp.any(bad.reshape(bad.shape[0], math.prod(bad.shape[1:])), axis=1)
+    if not bad.shape[0]:
+        return jnp.full((), -1, jnp.int32)
     return jnp.where(jnp.any(bad), jnp.argmax(bad), -1).astype(jnp.int32)

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
+from .._values import shown
 from ._container import (
     check_names,
     decode,
@@ -152,6 +153,12 @@ def save(
         model = abx.load("model.abx", make)      # make(width=32, depth=2) -> model
         ```
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"`path` must be the path of a file, got {shown(path)}.")
+    if not isinstance(hyperparameters, Mapping | None):
+        raise TypeError(
+            f"`hyperparameters` must be a dictionary, got {shown(hyperparameters)}."
+        )
     arrays, numbers, keys = _partition(model)
     meta = {
         "kind": "model",
@@ -218,10 +225,10 @@ def _check_structure(saved: dict, ours: dict, source: str) -> None:
             if value != ours[path].get(name)
         ]
         if differing:
+            told = "; ".join(differing)[:120]
             raise FileFormatError(
-                f"{source} does not fit the model at {path or 'the root'}: "
-                f"{'; '.join(differing)}. Build the model with the hyperparameters it "
-                "was saved with."
+                f"{source} does not fit the model at {path or 'the root'}: {told}. "
+                "Build the model with the hyperparameters it was saved with."
             )
 
 

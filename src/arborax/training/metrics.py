@@ -14,6 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._inputs import as_count, as_number, as_numbers
+from .._values import shown
+
 
 Samples = Float[Array | np.ndarray, "samples *shape"]
 Others = Float[Array | np.ndarray, "others *shape"]
@@ -27,11 +30,40 @@ def _namespace(*arrays: Any) -> Any:
     return jnp if any(isinstance(x, jax.Array) for x in arrays) else np
 
 
+def _real(name: str, value: Any, axes: int = 1, empty: bool = False) -> Any:
+    """Real floating numbers with at least `axes` axes, in NumPy or JAX as they came."""
+    array = as_numbers(name, value)
+    if not jnp.issubdtype(array.dtype, jnp.floating):
+        raise TypeError(
+            f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
+            f"first, e.g. `{name}.astype(float)`."
+        )
+    if array.ndim < axes or (0 in array.shape and not empty):
+        raise ValueError(
+            f"`{name}` must have at least {axes} axes, none of them empty, got shape "
+            f"{array.shape}."
+        )
+    return array
+
+
+def _statistic(statistic: Any) -> None:
+    if not callable(statistic):
+        raise TypeError(
+            "`statistic` must be a function of two samples, such as `ks`, got "
+            f"{shown(statistic)}."
+        )
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    return np.random.default_rng(as_count("seed", seed, 0))
+
+
 def _distribution_gap(x: Any, y: Any) -> tuple[Any, Any]:
     """Sorted pooled values and `F_x - F_y` just after each of them, along axis 0."""
+    x, y = _real("x", x, empty=True), _real("y", y, empty=True)
     xp = _namespace(x, y)
     n, m = x.shape[0], y.shape[0]
-    if x.shape[1:] != y.shape[1:] or 0 in (n, m):
+    if x.shape[1:] != y.shape[1:] or 0 in (*x.shape, *y.shape):
         raise ValueError(
             "two samples need equal shapes but for their sizes, which must not be 0; "
             f"got {x.shape} and {y.shape}."
@@ -83,6 +115,17 @@ def quantile_errors(
     levels: Sequence[float] = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99),
 ) -> Float[Array | np.ndarray, "levels ..."]:
     """Differences of the quantiles of `x` (generated) and `y` (true), by level."""
+    x, y = _real("x", x), _real("y", y)
+    if x.shape[1:] != y.shape[1:]:
+        raise ValueError(
+            "two samples need equal shapes but for their sizes, got "
+            f"{x.shape} and {y.shape}."
+        )
+    if not isinstance(levels, list | tuple | np.ndarray) or not len(levels):
+        raise TypeError(f"`levels` must be a list of numbers, got {shown(levels)}.")
+    for level in levels:
+        if not as_number("levels", level, 0) <= 1:
+            raise ValueError(f"`levels` lie between 0 and 1, got {shown(levels)}.")
     xp = _namespace(x, y)
     p = xp.asarray(levels, dtype=x.dtype)
     return xp.quantile(x, p, axis=0) - xp.quantile(y, p.astype(y.dtype), axis=0)
@@ -110,7 +153,17 @@ def at_horizons(
 
     One row per horizon.
     """
+    _statistic(statistic)
+    x, y = _real("x", x, 2), _real("y", y, 2)
+    if not isinstance(horizons, list | tuple | np.ndarray) or not len(horizons):
+        raise TypeError(f"`horizons` must be a list of indices, got {shown(horizons)}.")
     index = np.asarray(horizons)
+    if index.dtype.kind not in "iu" or index.ndim != 1:
+        raise TypeError(f"`horizons` must be whole numbers, got {shown(horizons)}.")
+    if x.shape[1] != y.shape[1]:
+        raise ValueError(
+            f"paths must have equally many times, got {x.shape[1]} and {y.shape[1]}."
+        )
     if index.max() >= x.shape[1] or index.min() < -x.shape[1]:
         raise ValueError(
             f"horizons {tuple(horizons)} lie outside paths of {x.shape[1]} times."
@@ -118,7 +171,7 @@ def at_horizons(
     x, y = x[:, index], y[:, index]
     if batch_size is None:
         return statistic(x, y)
-    batches = min(x.shape[0], y.shape[0]) // batch_size
+    batches = min(x.shape[0], y.shape[0]) // as_count("batch_size", batch_size)
     if batches == 0:
         raise ValueError(
             f"batch_size {batch_size} exceeds the number of paths "
@@ -138,6 +191,7 @@ def window_returns(
 
     A last partial window is left out.
     """
+    paths, window = _real("paths", paths), as_count("window", window)
     if not 1 <= window < paths.shape[-1]:
         raise ValueError(
             f"window must be between 1 and {paths.shape[-1] - 1} steps, got {window}."
@@ -160,6 +214,7 @@ def realised_variance(paths: Paths, window: int = 1) -> Batched:
 
 def running_maximum(paths: Paths) -> Batched:
     """Largest value of each path above its start, along the last axis."""
+    paths = _real("paths", paths)
     xp = _namespace(paths)
     return xp.max(paths - paths[..., :1], axis=-1)
 
@@ -174,6 +229,7 @@ def squared_return_autocorrelation(
     """
     xp = _namespace(paths)
     squares = window_returns(paths, window) ** 2
+    lag = as_count("lag", lag)
     if not 1 <= lag < squares.shape[-1]:
         raise ValueError(
             f"lag must be between 1 and {squares.shape[-1] - 1} windows, got {lag}."
@@ -219,13 +275,15 @@ def self_floor(
     A `Floor`: mean, standard deviation and 95 % quantile over the splits, and all
     values.
     """
+    _statistic(statistic)
+    samples, repeats = _real("samples", samples), as_count("repeats", repeats)
     total = samples.shape[0]
-    half = total // 2 if size is None else size
+    half = total // 2 if size is None else as_count("size", size)
     if not 1 <= half <= total // 2:
         raise ValueError(
             f"size must be between 1 and half of the {total} samples, got {half}."
         )
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     values = []
     for _ in range(repeats):
         order = rng.permutation(total)
@@ -250,14 +308,29 @@ def moment_matched_gaussian(
 
     The trivial reference of marginal metrics: a model should beat it.
     """
-    x = np.asarray(samples)
-    noise = np.random.default_rng(seed).standard_normal((size, *x.shape[1:]))
+    x = np.asarray(_real("samples", samples))
+    if x.shape[0] < 2:
+        raise ValueError("a standard deviation needs at least two samples, got one.")
+    size = as_count("size", size)
+    noise = _generator(seed).standard_normal((size, *x.shape[1:]))
     return x.mean(axis=0) + x.std(axis=0, ddof=1) * noise.astype(x.dtype)
+
+
+def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
+    a, b = _real("a", a, 2), _real("b", b, 2)
+    if a.shape[-2:] != b.shape[-2:]:
+        raise ValueError(f"matrices differ in shape: {a.shape} and {b.shape}.")
+    return a, b
 
 
 def frobenius(a: Matrices, b: Matrices) -> Batched:
     """Frobenius norm of `a - b` over the last two axes; its gradient at 0 is 0."""
+    a, b = _matrices(a, b)
     xp = _namespace(a, b)
+    try:
+        np.broadcast_shapes(a.shape, b.shape)
+    except ValueError:
+        raise ValueError(f"batches do not fit: {a.shape} and {b.shape}.") from None
     squared = xp.sum((a - b) ** 2, axis=(-2, -1))
     zero = squared == 0
     root = xp.sqrt(xp.where(zero, xp.ones_like(squared), squared))
@@ -288,9 +361,14 @@ def eigenvalue_wasserstein1(
 
     Eigenvalues are clipped below at 1e-12.
     """
+    a, b = _matrices(_real("a", a, 3), _real("b", b, 3))
+    if a.shape[-1] != a.shape[-2]:
+        raise ValueError(f"eigenvalues need square matrices, got {a.shape}.")
     xp = _namespace(a, b)
 
     def spectrum(matrices):
+        if matrices.dtype.itemsize < 4:  # unknown to linear algebra
+            matrices = matrices.astype(np.float32)
         values = xp.linalg.eigvalsh(matrices)
         return xp.maximum(values, xp.full_like(values, 1e-12))
 
