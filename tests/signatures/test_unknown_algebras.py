@@ -26,6 +26,7 @@ class Foreign(AbstractHopfAlgebra):
     primitive_maps = property(lambda self: INNER.primitive_maps)
 
     calculus = property(lambda self: "stratonovich")
+    planar = property(lambda self: True)
     forests = property(lambda self: INNER.forests)
 
     def elementary_step(self, letter):

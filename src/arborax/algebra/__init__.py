@@ -21,6 +21,8 @@ from ._shuffle import Shuffle as Shuffle
 from ._sparse import SparseMap as SparseMap
 from ._trees import (
     canonical as canonical,
+    colours as colours,
+    recolour as recolour,
     symmetry_factor as symmetry_factor,
     tree_factorial as tree_factorial,
     weight as weight,

@@ -5,6 +5,7 @@ from ._fields import (
     as_driving_fields as as_driving_fields,
     DrivingFields as DrivingFields,
 )
+from ._tensors import Tensors as Tensors
 from ._window_field import (
     check_lift as check_lift,
     lift as lift,

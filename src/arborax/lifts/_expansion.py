@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._xla import small_product
 from ._fields import DrivingFields
-from ._linear import small_product, take, trace
+from ._tensors import take, trace
 
 
 _WRITTEN_OUT = 8  # directions

@@ -1,4 +1,4 @@
-"""Small sums and products, in the form that compiles best."""
+"""Sums and products of small tensors over frame coordinates."""
 
 import jax.numpy as jnp
 import jax.tree_util as jtu
@@ -11,8 +11,8 @@ _LONG_ROW = 16  # rows of numbers for which the batch comes first
 
 
 class Tensors:
-    """Products of small tensors over frame coordinates, each computed once and stored:
-    the batch last if there are few coordinates, else first."""
+    """Products of small tensors over `dim` frame coordinates, each computed once and
+    stored: the batch last if there are few coordinates, otherwise first."""
 
     def __init__(self, dim: int):
         self.leading = dim >= _LONG_ROW
