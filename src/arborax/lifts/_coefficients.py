@@ -169,7 +169,7 @@ def _by_shape(forests):
     groups = defaultdict(list)
     for k, forest in enumerate(forests):
         colouring = colours(forest)
-        groups[recolour(forest, tuple(range(len(colouring))))].append((k, colouring))
+        groups[recolour(forest, it.count())].append((k, colouring))
     for shape, members in groups.items():
         columns, colourings = zip(*members)
         yield shape, np.array(columns), np.array(colourings)
