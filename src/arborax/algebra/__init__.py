@@ -18,7 +18,7 @@ from ._orders import (
     to_roughpy as to_roughpy,
 )
 from ._shuffle import Shuffle as Shuffle
-from ._sparse import SparseMap as SparseMap
+from ._sparse import ProductTable as ProductTable, SparseMap as SparseMap
 from ._trees import (
     canonical as canonical,
     colours as colours,
