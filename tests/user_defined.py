@@ -1,8 +1,8 @@
 """Two algebras and a geometry as a user would write them, from public names alone.
 
 The algebras are `Shuffle` and `MuntheKaasWright` with the keys of each weight above one
-in the opposite order; the geometry covers `SO(3)`. So every result has another one to be
-compared with, and nothing of the library can know these classes.
+in the opposite order; the geometry covers `SO(3)`. So every result has another one to
+be compared with, and nothing in the library can know these classes.
 """
 
 import abc

@@ -80,25 +80,22 @@ class FrameCalculus:
     def first_derivatives(
         self, y
     ) -> tuple[Float[Array, "channels dim"], Callable[[Array], Array]]:
-        r"""All driving fields at `y`, and the map $W \mapsto \sum_i D v_i[E_{W_i}]$ of
-        their coordinates, `(channels, dim)` to `(dim,)`: one derivative per channel, or
-        per frame field if these are fewer."""
+        r"""All driving fields at `y`, and the map $W \mapsto \sum_k \nabla_{W_k} V_k$,
+        `(channels, dim)` to `(dim,)`: one derivative per channel, or per frame field if
+        these are fewer."""
+        tensors = self.tensors
         expansion, directions = self.expand(y)
+        v = tensors.bring("kn", expansion.value)
 
         def derivative(w):
             if directions is None:
-                return expansion.contract(self.tangents(y, w))
-            dots = self.tensors.bring("ekn", expansion.along(directions)[0])
-            return self.tensors.einsum("ke,ekn->n", w, dots)
+                out = expansion.contract(self.tangents(y, w))
+            else:
+                dots = tensors.bring("ekn", expansion.along(directions)[0])
+                out = tensors.einsum("ke,ekn->n", w, dots)
+            if self.parallel:
+                return out
+            moment = tensors.einsum("ka,kn->an", w, v)
+            return out + self.geometry.christoffel_sum(y, moment)
 
-        return expansion.value, derivative
-
-    def each_along(self, y, w: Float[Array, "channels dim"]) -> Float[Array, " dim"]:
-        r"""$\sum_i \nabla_{W_i} V_i$, each driving field along its own direction."""
-        v, derivative = self.first_derivatives(y)
-        out = derivative(w)
-        if self.parallel:
-            return out
-        return out + self.geometry.christoffel_sum(
-            y, self.tensors.einsum("ka,kn->an", w, v)
-        )
+        return v, derivative

@@ -39,17 +39,11 @@ def first_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
 
 def second_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " dim"]:
     """The window field of depth two, with one evaluation of the fields."""
-    d, tensors = calculus.channels, calculus.tensors
-    einsum = tensors.einsum
+    d, einsum = calculus.channels, calculus.tensors.einsum
     v, derivative = calculus.first_derivatives(y)
-    v = tensors.bring("kn", v)
     w = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
     out = einsum("k,kn->n", x.trees[0], v) + derivative(w)
-    if not calculus.parallel:
-        # Gamma(w_k, v_k), whichever way the derivatives were taken.
-        moment = einsum("ka,kn->an", w, v)
-        out = out + calculus.geometry.christoffel_sum(y, moment)
-    out = tensors.settle(out)
+    out = calculus.tensors.settle(out)
     if (1, 1) in x.forests:
         left = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
         out = out + pair_part(calculus, y, einsum("ja,jb->ab", left, v))

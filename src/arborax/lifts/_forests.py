@@ -129,10 +129,9 @@ def _total_derivative(
         christoffel = calculus.connect_all(y, eye, eye)
         correction, sign = tensors, -1
         while correction := _correction(christoffel, correction):
-            tensors = {
-                m: tensors.get(m, 0) + sign * correction.get(m, 0)
-                for m in tensors.keys() | correction.keys()
-            }
+            for m, x in correction.items():
+                x = sign * x
+                tensors = tensors | {m: tensors[m] + x if m in tensors else x}
             sign = -sign
     geometry = calculus.geometry
     first = tensors.get(1, jnp.zeros((calculus.dim,), leaf.dtype))

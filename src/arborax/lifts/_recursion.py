@@ -103,7 +103,8 @@ def _tree_part(
     for k in heads:
         blocks = [layout.block(x[k + r - 1], k + r, k) for r in range(1, top - k + 1)]
         if k == top - 1:
-            out = out + calculus.each_along(y, blocks[0].T @ values[k - 1])
+            _, derivative = calculus.first_derivatives(y)
+            out = out + derivative(blocks[0].T @ values[k - 1])
         else:
             out = out + sweep(blocks, values[k - 1])
     return out
