@@ -1,5 +1,6 @@
 """Vector fields lifted to primitive elements, contracted with a log-signature."""
 
+from ._coefficients import Coefficients as Coefficients
 from ._expansion import AbstractExpansion as AbstractExpansion
 from ._fields import (
     as_driving_fields as as_driving_fields,

@@ -46,7 +46,12 @@ def window_field(
         return _tree_part(calculus, layout, x.trees, y)
     values = _tree_values(calculus, layout, y, layout.depth - 1)
     out = _tree_part(calculus, layout, x.trees, y, values)
-    return out + forest_part(calculus, y, x.forests, values)
+    out = out + forest_part(calculus, y, x.forests, values)
+    geometry = calculus.geometry
+    if geometry.dim == geometry.manifold_dim:
+        return out
+    # In an over-complete frame a vector has many coordinates.
+    return geometry.coordinates(y, geometry.frame(y, out))
 
 
 @ft.cache
