@@ -1,12 +1,14 @@
 r"""Window fields of depths one, two and three, in closed form.
 
-Depth two, with the coefficients $x_{ij}$ of $i \triangleright j$ and $V_j$ along
-$W_j = \sum_i x_{ij} V_i$: one derivative per channel,
+The tree $[i]_j$ is $i \triangleright j$, with the field $\nabla_{V_i} V_j$. At depth
+two, with its coefficients $x_{ij}$, each $V_j$ has one direction
+$W_j = \sum_i x_{ij} V_i$:
 
-$$L = \sum_i x_i V_i + \sum_j \nabla_{W_j} V_j + \text{pairs } (i, j) .$$
+$$L = \sum_i x_i V_i + \sum_j \nabla_{W_j} V_j + \text{forests } (i, j) .$$
 
-Depth three. Trees of three vertices are $i \triangleright (j \triangleright k)$
-(*chain*) and $(i \triangleright j) \triangleright k$ (*bush*). Let $D_p$ be the
+At depth three come trees $i \triangleright (j \triangleright k)$ (*nested*) and
+$(i \triangleright j) \triangleright k$ (*ladder*): in terms of planar trees
+$[[i]_j]_k$ is the ladder, and $[i\,j]_k$ is nested minus ladder. Let $D_p$ be the
 derivative along a frame field with frozen coefficients $p$, and
 $N_{pk} = \nabla_p V_k$. Then
 
@@ -14,12 +16,15 @@ $$\nabla_{V_i} \nabla_{V_j} V_k = \nabla_i N_{jk} + \nabla_{D_i V_j} V_k, \qquad
 \nabla_{\nabla_{V_i} V_j} V_k = \nabla_{N_{ij}} V_k ,$$
 
 where $i, j$ as directions stand for the values of $V_i, V_j$, frozen. All derivatives
-of first order of $V_k$ are again taken along one $W_k$. What remains is
-$\sum_{pqk} X^{pq}_k \nabla_p N_{qk}$, with $\nabla_p N_{qk} = D_p (D_q v_k + \Gamma(q,
-v_k)) + \Gamma(p, N_{qk})$ in coordinates. So all trees need the fields, their
-derivatives along $m = \min(d, dim)$ directions, and second derivatives along pairs of
-these, with coefficients $X^{pq}_k$ that are known beforehand. Forests need no more.
+of first order of $V_k$ are again along one direction $W_k$. What remains is
+$\sum_{pqk} X^{pq}_k \nabla_p N_{qk}$, in coordinates
+$\nabla_p N_{qk} = D_p (D_q v_k + \Gamma(q, v_k)) + \Gamma(p, N_{qk})$. So trees need
+the fields, their derivatives along $m = \min(d, dim)$ directions, and second
+derivatives along pairs of these, with coefficients $X^{pq}_k$ that are known
+beforehand. Forests need no more.
 """
+
+import functools as ft
 
 import jax
 import jax.numpy as jnp
@@ -45,9 +50,15 @@ def second_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " 
     out = einsum("k,kn->n", x.trees[0], v) + derivative(w)
     out = calculus.tensors.settle(out)
     if (1, 1) in x.forests:
-        left = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
-        out = out + pair_part(calculus, y, einsum("ja,jb->ab", left, v))
+        out = out + pair_part(calculus, y, _vertex_pairs(calculus, x, v))
     return out
+
+
+def _vertex_pairs(calculus: FrameCalculus, x: Coefficients, v):
+    """Forests of two vertices, as a tensor `(dim, dim)`."""
+    d, einsum = calculus.channels, calculus.tensors.einsum
+    left = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
+    return einsum("ja,jb->ab", left, v)
 
 
 def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " dim"]:
@@ -82,16 +93,16 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
         return rows if by_frame else einsum("pa,pn->an", basis, rows)
 
     # First derivatives: V_k along w_k.
-    chain = once(x.trees[2][: d**3])
+    nested = once(x.trees[2][: d**3])
     w = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
-    w = w + einsum("pjk,pjn->kn", chain, dots)
+    w = w + einsum("pjk,pjn->kn", nested, dots)
     if x.trees[2].shape[0] > d**3:
-        bush = once(x.trees[2][d**3 :])
-        w = w + einsum("pjk,pjn->kn", bush, nablas)
+        ladder = once(x.trees[2][d**3 :])
+        w = w + einsum("pjk,pjn->kn", ladder, nablas)
     w = settle(w)
 
     # Second derivatives, along tangents that turn with the frame.
-    pairs = twice(chain)
+    pairs = twice(nested)
     tangents = calculus.tangents(y, w)
     if not calculus.geometry.flat:
         moments = jnp.moveaxis(pairs, -1, 0)
@@ -109,14 +120,13 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
         out = out + calculus.geometry.christoffel_sum(y, moment)
         out = out + _connection_along(calculus, y, basis, v, pairs)
 
-    # Forests (i, j |> k) and (i, j), then (i, j, k).
+    # Forests (i, j) and (i, j |> k), then (i, j, k).
+    two = [_vertex_pairs(calculus, x, v)] if (1, 1) in x.forests else []
     if (1, 2) in x.forests:
         later = twice(once(x.forests[1, 2]))
-        tensor = from_basis(einsum("pqk,qkn->pn", later, nablas))
-        if (1, 1) in x.forests:
-            left = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
-            tensor = tensor + einsum("ja,jb->ab", left, v)
-        out = out + pair_part(calculus, y, settle(tensor))
+        two.append(from_basis(einsum("pqk,qkn->pn", later, nablas)))
+    if two:
+        out = out + pair_part(calculus, y, settle(ft.reduce(jnp.add, two)))
     if (1, 1, 1) in x.forests:
         cubic = einsum("pqk,kc->pqc", twice(once(x.forests[1, 1, 1])), v)
         if not by_frame:

@@ -195,10 +195,6 @@ def _forests_in_magma(forests, layout: Layout) -> dict[tuple[int, ...], SparseMa
     return maps
 
 
-def _unravel(rows: np.ndarray, weights: tuple[int, ...], layout: Layout):
-    return np.unravel_index(rows, [layout.sizes[k - 1] for k in weights])
-
-
 @ft.cache
 def coefficient_tables(
     alg: AbstractHopfAlgebra, flat: bool, torsion_free: bool
@@ -226,12 +222,12 @@ def coefficient_tables(
             table = SparseMap(table.row, table.column, 2 * table.value, table.shape)
         maps[weights] = table
 
-    largest = [
-        int(full.largest_heads[k - 1][trees].max())
-        for weights, table in maps.items()
-        for k, trees in zip(weights, _unravel(table.row, weights, full))
-    ]
-    layout = Layout(alg.dim, alg.depth, max(1, *largest))
+    largest = 1
+    for weights, table in maps.items():
+        sizes = [full.sizes[k - 1] for k in weights]
+        for k, trees in zip(weights, np.unravel_index(table.row, sizes)):
+            largest = max(largest, int(full.largest_heads[k - 1][trees].max()))
+    layout = Layout(alg.dim, alg.depth, largest)
     kept = [np.flatnonzero(heads <= layout.heads) for heads in full.largest_heads]
 
     def restricted(weights: tuple[int, ...]) -> SparseMap:

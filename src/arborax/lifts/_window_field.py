@@ -104,6 +104,8 @@ def lift(
     - `GrossmanLarson`: elementary differentials $D^k V_i[F(t_1), .., F(t_k)]$ over the
       symmetry factor; Euclidean space only.
 
+    Any other algebra is lifted from its `forests`.
+
     No bracket is formed. Coefficients are contracted before derivatives are taken, so a
     call costs, with $m = \min(d, dim)$, $m$ directional derivatives of the fields at
     depth 2 for every algebra; at depth 3 $m$ of first and $m^2$ of second order, for
