@@ -43,7 +43,7 @@ def test_words_to_trees(word_cls, tree_cls, dim, depth):
     words, trees = word_cls(dim, depth), tree_cls(dim, depth)
     a = random_fractions(1, words.size, zeros=0.6)
     expected = to_array(trees, image(trees, to_element(words, a)))
-    same(algebra.tree_coordinates(words, trees)(a), expected)
+    same(trees.from_words(words)(a), expected)
 
 
 @pytest.mark.parametrize("dim, depth", [(2, 4), (3, 3)])
@@ -90,13 +90,13 @@ def test_forgetting_the_order(dim, depth):
 def test_tree_coordinates_are_a_morphism(tree_cls):
     words, trees = abx.Ito(2, 4), tree_cls(2, 4)
     a, b = (random_fractions(s, words.size, zeros=0.7) for s in (5, 6))
-    to_trees = algebra.tree_coordinates(words, trees)
+    to_trees = trees.from_words(words)
     same(to_trees(words.product(a, b)), trees.product(to_trees(a), to_trees(b)))
 
 
 def test_sparse_map_shapes_and_transpose():
     shuffle, gl = abx.Shuffle(2, 3), abx.GrossmanLarson(2, 3)
-    matrix = algebra.tree_coordinates(shuffle, gl)
+    matrix = gl.from_words(shuffle)
     dense = matrix.todense()
     assert dense.shape == (gl.size, shuffle.size)
     np.testing.assert_array_equal(matrix.transpose().todense(), dense.T)

@@ -18,7 +18,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("function, alg, brackets", CASES, ids=str)
+@pytest.mark.parametrize("function, alg, brackets", CASES)
 def test_a_second_eager_call_compiles_nothing(function, alg, brackets, caplog):
     paths = jr.normal(jr.PRNGKey(0), (2, 3, 7, 2))
     first = function(paths[0], alg, brackets)

@@ -1,9 +1,11 @@
 """An algebra that is not of this library works through its interface, or is refused by
 name; it never falls through to code for another."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from user_defined import BackwardTrees
 
 import arborax as abx
 from arborax.algebra import AbstractHopfAlgebra
@@ -26,6 +28,7 @@ class Foreign(AbstractHopfAlgebra):
     primitive_maps = property(lambda self: INNER.primitive_maps)
 
     calculus = property(lambda self: "stratonovich")
+    planar = property(lambda self: True)
     forests = property(lambda self: INNER.forests)
 
     def elementary_step(self, letter):
@@ -38,14 +41,12 @@ class Foreign(AbstractHopfAlgebra):
         return INNER.dual_product(left, right)
 
 
-class Odd(Foreign):
-    """More letters than channels."""
-
-    primitive_weights = property(lambda self: np.ones(self.primitive_size, int))
-
-
 XS = jnp.asarray(np.random.default_rng(0).normal(size=(2, 6, 2)))
 FOREIGN = Foreign(2, 3)
+
+
+def shape(brackets):
+    return str(getattr(brackets, "shape", brackets))
 
 
 @pytest.mark.parametrize(
@@ -73,6 +74,25 @@ def test_brackets_are_refused_by_name(brackets):
         abx.rough_path(jnp.arange(6.0), XS[0], FOREIGN, brackets=brackets)
 
 
-def test_letters_that_are_not_the_channels_are_refused_by_name():
-    with pytest.raises(ValueError, match="Odd"):
-        abx.signature(XS, Odd(2, 3))
+@pytest.mark.parametrize("brackets", [None, "realised", np.ones((5, 2, 2))], ids=shape)
+def test_brackets_come_through_elementary_steps(brackets):
+    """Planar trees in another order: value and gradient."""
+    alg = BackwardTrees(2, 3)
+    for function, order in (
+        (abx.signature, alg.order),
+        (abx.log_signature, alg.primitive_order),
+    ):
+
+        def loss(x, alg, weights, function=function):
+            return jnp.sum(jnp.sin(function(x, alg, brackets)) * weights)
+
+        weights = np.random.default_rng(1).normal(size=order.size)
+        got = jax.value_and_grad(loss)(XS, alg, weights[order])
+        want = jax.value_and_grad(loss)(XS, alg.other, weights)
+        for a, b in zip(got, want):
+            np.testing.assert_allclose(a, b, 1e-12, 1e-12)
+
+
+def test_left_point_sums_need_trees():
+    with pytest.raises(ValueError, match="BackwardTrees"):
+        abx.signature(XS, BackwardTrees(2, 3), "left-point")

@@ -5,7 +5,6 @@ from ._conversion import (
     forget_order as forget_order,
     ito_from_tree as ito_from_tree,
     primitive_conversion as primitive_conversion,
-    tree_coordinates as tree_coordinates,
     word_algebra as word_algebra,
 )
 from ._drawing import draw as draw, to_text as to_text
@@ -18,13 +17,16 @@ from ._orders import (
     to_roughpy as to_roughpy,
 )
 from ._shuffle import Shuffle as Shuffle
-from ._sparse import SparseMap as SparseMap
+from ._sparse import ProductTable as ProductTable, SparseMap as SparseMap
 from ._trees import (
     canonical as canonical,
+    colours as colours,
+    recolour as recolour,
     symmetry_factor as symmetry_factor,
     tree_factorial as tree_factorial,
     weight as weight,
 )
+from ._word_algebra import AbstractWordAlgebra as AbstractWordAlgebra
 from ._words import (
     lyndon_factorisation as lyndon_factorisation,
     lyndon_words as lyndon_words,

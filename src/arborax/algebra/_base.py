@@ -127,6 +127,13 @@ class AbstractHopfAlgebra(abc.ABC):
 
     @property
     @abc.abstractmethod
+    def planar(self) -> bool:
+        """Whether products keep the order of their factors apart, as those of words
+        and of planar forests do. If not, `forests` stands for differential operators
+        only where covariant derivatives commute, that is on flat spaces."""
+
+    @property
+    @abc.abstractmethod
     def forests(self) -> tuple[tuple[Any, ...], SparseMap]:
         """Ordered forests of planar trees, and the map from primitive coordinates to
         their coefficients: the differential operators that a log-signature stands
@@ -140,6 +147,12 @@ class AbstractHopfAlgebra(abc.ABC):
         all others being products of them, key by key; `None` if there is no such
         rule."""
         return None
+
+    @property
+    def of_trees(self) -> bool:
+        """Whether keys of `basis` are forests, so that left-point sums of a path are
+        coordinates here."""
+        return False
 
     def from_words(self, words: "AbstractHopfAlgebra") -> SparseMap:
         """Coordinates of words to coordinates of this algebra.

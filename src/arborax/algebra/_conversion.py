@@ -29,11 +29,6 @@ def word_algebra(alg: AbstractHopfAlgebra, brackets: bool) -> WordAlgebra:
     return (Ito if brackets else Shuffle)(alg.dim, alg.depth)
 
 
-def tree_coordinates(words: WordAlgebra, trees: TreeAlgebra) -> SparseMap:
-    """Coordinates of words to coordinates of forests; see `from_words`."""
-    return trees.from_words(words)
-
-
 @ft.cache
 def primitive_conversion(source: AbstractHopfAlgebra, target: AbstractHopfAlgebra):
     """Primitive coordinates of `source` to those of `target`, as a sparse map.

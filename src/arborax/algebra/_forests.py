@@ -163,6 +163,6 @@ class ForestBasis:
 
 
 @ft.cache
-def forest_basis(dim: int, depth: int, planar: bool) -> ForestBasis:
+def forest_basis(dim: int, depth: int, *, planar: bool) -> ForestBasis:
     """The shared instance of [`ForestBasis`][]."""
     return ForestBasis(dim, depth, planar)

@@ -115,6 +115,14 @@ class GrossmanLarson(AbstractHopfAlgebra):
     def free_positions(self) -> np.ndarray:
         return self.tree_positions
 
+    @property
+    def of_trees(self) -> bool:
+        return True
+
+    @property
+    def planar(self) -> bool:
+        return False
+
     @ft.cached_property
     def forests(self) -> tuple[tuple[Forest, ...], SparseMap]:
         size, trees = np.arange(self.primitive_size), self.primitive_basis

@@ -150,5 +150,13 @@ class MuntheKaasWright(AbstractHopfAlgebra):
         return words_as_forests(self, words, planar=True)
 
     @property
+    def of_trees(self) -> bool:
+        return True
+
+    @property
+    def planar(self) -> bool:
+        return True
+
+    @property
     def forests(self) -> tuple[tuple[Forest, ...], SparseMap]:
         return self.basis, self.primitive_maps[1]

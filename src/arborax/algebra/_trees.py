@@ -8,6 +8,7 @@ children, and the trees of a forest, sorted as Python sorts tuples.
 import functools as ft
 import math
 from collections import Counter
+from collections.abc import Iterable
 
 
 Tree = tuple  # (int, tuple[Tree, ...]); recursive aliases defeat run-time checkers
@@ -65,16 +66,12 @@ def colours(key: tuple) -> tuple:
     return tuple(colour for tree in key for colour in colours(tree))
 
 
-def recolour(key: tuple, new: tuple) -> tuple:
+def recolour(key: tuple, new: Iterable) -> tuple:
     """The same shape with colours `new`, given in preorder."""
+    new = iter(new)  # shared by the recursion
     if is_tree(key):
-        return (new[0], recolour(key[1], new[1:]))
-    trees, start = [], 0
-    for tree in key:
-        stop = start + weight(tree)
-        trees.append(recolour(tree, new[start:stop]))
-        start = stop
-    return tuple(trees)
+        return (next(new), recolour(key[1], new))
+    return tuple([(next(new), recolour(children, new)) for _, children in key])
 
 
 def _descending(tree: Tree) -> tuple[int, ...]:

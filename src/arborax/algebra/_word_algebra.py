@@ -105,6 +105,10 @@ class AbstractWordAlgebra(AbstractHopfAlgebra):
     def _letter_numbers(self) -> dict[tuple[int, ...], int]:
         return {tuple(np.atleast_1d(a).tolist()): k for k, a in enumerate(self.letters)}
 
+    @property
+    def planar(self) -> bool:
+        return True
+
     @ft.cached_property
     def forests(self) -> tuple[tuple[Any, ...], SparseMap]:
         planar = MuntheKaasWright(self.dim, self.depth)

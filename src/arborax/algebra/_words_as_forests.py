@@ -33,9 +33,8 @@ def words_as_forests(trees: AbstractHopfAlgebra, words: Any, planar: bool) -> Sp
     Row by row: $\langle w\,\ell, f\rangle = \sum \langle w, P\rangle \langle \ell,
     R\rangle$ over the cuts of $f$ whose trunk $R$ has one or two vertices.
     """
-    out, pruned, trunk, value = forest_basis(
-        trees.dim, trees.depth, planar
-    ).letter_cuts()
+    basis = forest_basis(trees.dim, trees.depth, planar=planar)
+    out, pruned, trunk, value = basis.letter_cuts()
     letters = {}
     for position in np.unique(trunk):
         found = _letter_of_tree(words.letters, trees.basis[position][0])

@@ -1,10 +1,12 @@
 """Vector fields lifted to primitive elements, contracted with a log-signature."""
 
+from ._coefficients import Coefficients as Coefficients
 from ._expansion import AbstractExpansion as AbstractExpansion
 from ._fields import (
     as_driving_fields as as_driving_fields,
     DrivingFields as DrivingFields,
 )
+from ._tensors import Tensors as Tensors
 from ._window_field import (
     check_lift as check_lift,
     lift as lift,

@@ -1,9 +1,9 @@
 r"""Driving fields at a point, and their derivatives of first and second order.
 
 Window fields need derivatives contracted with coefficients, channel by channel:
-$\sum_k D v_k[u_k]$ with a direction for each channel, and $\sum_{kpq} X^{pq}_k D^2
+$\sum_k D v_k[u_k]$ with one direction per channel, and $\sum_{kpq} X^{pq}_k D^2
 v_k[e_p, e_q]$ with directions $e_p$ that all channels share. Fields that know their
-structure can do better than one evaluation for each pair of directions. They say so by
+structure can do better than one evaluation per pair of directions. They say so by
 a method `expand(y, directions)` (or `expand(t, y, directions)`) that returns an
 `AbstractExpansion`; `directions` are those that `along` will be called with, or `None`
 if they are not known yet. `arborax.models.VectorField` has one.
@@ -18,8 +18,9 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._xla import small_product
 from ._fields import DrivingFields
-from ._linear import small_product, take, trace
+from ._tensors import take, trace
 
 
 _WRITTEN_OUT = 8  # directions
@@ -50,7 +51,7 @@ class FieldExpansion(AbstractExpansion):
 
     A few directions are written out: the values of the fields are then not broadcast
     over directions, and reverse mode has no short sums over them, which are slow on a
-    CPU (see `arborax.geometry._small_product`).
+    CPU.
     """
 
     def __init__(self, fields: DrivingFields, t, y: PyTree[Array]):

@@ -1,49 +1,22 @@
 """Window fields: driving fields contracted with a log-signature."""
 
 import functools as ft
-import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
-from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
 from .._values import shown
 from .._xla import sharded, vary_as
-from ..algebra import (
-    AbstractHopfAlgebra,
-    GrossmanLarson,
-    Ito,
-    MuntheKaasWright,
-    Shuffle,
-    SparseMap,
-)
+from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
-from ._ambient import AmbientCalculus
 from ._calculus import FrameCalculus
+from ._coefficients import coefficient_tables, Coefficients, Tables
 from ._fields import as_driving_fields, check_fields, DrivingFields
-from ._grading import tree_grading
-from ._linear import Tensors
-from ._magma import magma_maps
-from ._third_coefficients import third_maps, ThirdCoefficients
-from ._third_order import third_order
-from ._torsion import forest_part, torsion_part
-from ._words import alphabet, word_maps
-
-
-_DENSE = 1 << 14  # entries below which a matrix product beats gathering
-
-
-def _apply(table: SparseMap, x: Array) -> Array:
-    if math.prod(table.shape) <= _DENSE:
-        # From the left: under `vmap` the batch then comes first.
-        dense = jnp.asarray(table.todense().T, x.dtype)
-        return jnp.matmul(x, dense, precision=Precision.HIGHEST)
-    return table(x)
+from ._recursion import window_field
 
 
 class WindowField(eqx.Module):
@@ -73,19 +46,17 @@ class WindowField(eqx.Module):
         return self.evaluate(t, y, self.coefficients(lam))
 
     @property
-    def _by_words(self) -> bool:
-        return isinstance(self.alg, Shuffle | Ito) and self.alg.depth > 3
-
-    @property
     def _parallel(self) -> bool:
-        """Whether covariant derivatives are those of frame coordinates."""
-        return isinstance(self.alg, Shuffle) or self.geometry.flat
+        """Whether covariant derivatives are those of frame coordinates. Lie brackets do
+        not see the connection, so without brackets in the control any will do."""
+        return self.geometry.flat or self.alg.calculus == "stratonovich"
 
     @property
-    def _torsion_free(self) -> bool:
-        return not self._parallel and self.geometry.torsion_free
+    def _tables(self) -> Tables:
+        torsion_free = not self._parallel and self.geometry.torsion_free
+        return coefficient_tables(self.alg, self.geometry.flat, torsion_free)
 
-    def coefficients(self, lam: Float[Array, " primitives"]) -> PyTree[Array]:
+    def coefficients(self, lam: Float[Array, " primitives"]) -> Coefficients:
         """What `evaluate` needs of the log-signature. Linear; do this once per
         window."""
         if not jnp.issubdtype(getattr(lam, "dtype", object), jnp.floating):
@@ -98,59 +69,18 @@ class WindowField(eqx.Module):
                 f"({self.alg.primitive_size},), got {lam.shape}. For a batch use "
                 "`jax.vmap`."
             )
-        if self.alg.depth == 3:
-            maps = third_maps(self.alg, self.geometry.flat, self._torsion_free)
-            d = self.alg.dim
-            return ThirdCoefficients(
-                _apply(maps.singles, lam),
-                _apply(maps.pairs, lam).reshape(d, d),
-                None if maps.two is None else _apply(maps.two, lam).reshape(d, d),
-                _apply(maps.triples, lam).reshape(d, -1, d, d),
-                maps.roles,
-            )
-        if self._by_words:
-            return [_apply(table, lam) for table in word_maps(self.alg)]
-        maps = magma_maps(self.alg, self.geometry.flat)
-        trees = [_apply(maps[k,], lam) for k in range(1, self.alg.depth + 1)]
-        forests = [(key, table) for key, table in maps.items() if len(key) > 1]
-        return trees, [_apply(table, lam) for _, table in forests]
+        return self._tables(lam)
 
     def evaluate(
-        self, t, y: PyTree[Array], coefficients: PyTree[Array]
+        self, t, y: PyTree[Array], coefficients: Coefficients
     ) -> Float[Array, " dim"]:
         """The field at `y`, from the result of `coefficients`. `t` may be `None` if the
         fields do not depend on time."""
         if sharded():  # a point and its tangents must vary alike
             value = jax.eval_shape(lambda z: self.fields(t, z), y)
             y = vary_as(y, coefficients, value)
-        depth = self.alg.depth
-        frame = FrameCalculus(self.fields, self.geometry, t, self._parallel)
-        if depth == 3:
-            return third_order(frame, coefficients, y)
-        if self._by_words:
-            alg: Any = self.alg
-            pairs = tuple(p for p in alg.letters if isinstance(p, tuple))
-            pairs = tuple(p for p in pairs if len(p) == 2)
-            words = AmbientCalculus(frame, pairs)
-            return words.contract(coefficients, y, alphabet(alg))
-        trees, forests = coefficients
-        grading = tree_grading(self.alg.dim, depth)
-        # Pairs of trees only see the torsion.
-        if not forests or (depth == 2 and self._torsion_free):
-            return frame.contract(trees, y, grading)
-        if depth == 2:
-            out, v, w = frame.second_order(trees, y)
-            if isinstance(self.alg, Shuffle | Ito):
-                # Trees and pairs have the same coefficients up to a symmetric part.
-                tensor = Tensors(self.geometry.dim).einsum("ka,kb->ab", w, v)
-                return out + torsion_part(frame, y, tensor)
-            values = (v,)
-        else:
-            values = frame.trees(y, depth - 1)
-            out = frame.contract(trees, y, grading, values)
-        maps = magma_maps(self.alg, False)
-        keys = [key for key in maps if len(key) > 1]
-        return out + forest_part(frame, y, dict(zip(keys, forests)), values)
+        calculus = FrameCalculus(self.fields, self.geometry, t, self._parallel)
+        return window_field(calculus, self._tables.layout, coefficients, y)
 
 
 def lift(
@@ -173,6 +103,8 @@ def lift(
       for any connection;
     - `GrossmanLarson`: elementary differentials $D^k V_i[F(t_1), .., F(t_k)]$ over the
       symmetry factor; Euclidean space only.
+
+    Any other algebra is lifted from its `forests`.
 
     No bracket is formed. Coefficients are contracted before derivatives are taken, so a
     call costs, with $m = \min(d, dim)$, $m$ directional derivatives of the fields at
@@ -214,14 +146,11 @@ def lift(
         raise TypeError(
             f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
         )
-    if isinstance(alg, GrossmanLarson) and not geometry.flat:
+    if not (alg.planar or geometry.flat):
         raise ValueError(
-            f"GrossmanLarson has no lift to {geometry}: covariant derivatives do not "
-            "commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
+            f"{type(alg).__name__} has no lift to {geometry}: covariant derivatives do "
+            "not commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
         )
-    known = Shuffle | Ito | MuntheKaasWright | GrossmanLarson
-    if not isinstance(alg, known):
-        raise TypeError(f"There is no lift for {type(alg).__name__}.")
     driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent)
     if driving.number != alg.dim or driving.dim != geometry.dim:
         raise ValueError(

@@ -20,8 +20,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
 from .._xla import barrier_back, quadratic, rows_product, scale, small_product
-from ..lifts import AbstractExpansion
-from ..lifts._linear import Tensors
+from ..lifts import AbstractExpansion, Tensors
 from ._layers import activate, affine, Derivative, flatten
 
 

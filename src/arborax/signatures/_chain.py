@@ -6,24 +6,23 @@ increments, steps back by `S_{k-1} = S_k C_k^{-1}` and differentiates one block 
 time. Memory is that of one block, of a few signatures and of the increments, so it
 grows with the length as the path itself does.
 
-Written as three JAX primitives (value, tangent, transposed tangent), so that the
-reversed recursion serves reverse mode, while forward mode and higher orders, which a
-custom VJP would forbid, differentiate the same blocks in the ordinary way.
+The transpose of the tangent is written by hand, so that the reversed recursion serves
+reverse mode, while forward mode and higher orders, which a custom VJP would forbid,
+differentiate the same blocks in the ordinary way.
 """
 
+import dataclasses
 import functools as ft
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from .._xla import barrier, first_size, scan, vary_alike
-from ..algebra import Ito, Shuffle
-from ._left_point import left_point_signature, TreeAlgebra
+from .._xla import barrier, first_size, Function, Linear, scan
+from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
+from ._left_point import left_point_signature
 from ._tensor import tensor_levels
 from ._tree_rows import tree_divide, tree_multiply
 from ._words import level_divide, level_multiply
@@ -46,7 +45,7 @@ class Chain(NamedTuple):
 
 
 @ft.cache
-def word_chain(words: Shuffle | Ito) -> Chain:
+def word_chain(words: AbstractWordAlgebra) -> Chain:
     """Signatures over words, level by level, from increments of letters."""
     return Chain(
         ft.partial(tensor_levels, words),
@@ -56,12 +55,12 @@ def word_chain(words: Shuffle | Ito) -> Chain:
     )
 
 
-def _left_point_piece(alg: TreeAlgebra, moves: list) -> list:
+def _left_point_piece(alg: AbstractHopfAlgebra, moves: list) -> list:
     return [left_point_signature(alg, moves[0])]
 
 
 @ft.cache
-def left_point_chain(alg: TreeAlgebra) -> Chain:
+def left_point_chain(alg: AbstractHopfAlgebra) -> Chain:
     """Left-point sums over trees from the increments of the path."""
     return Chain(
         ft.partial(_left_point_piece, alg),
@@ -78,7 +77,7 @@ def is_long(moves: list[Float[Array, "batch _ steps"]]) -> bool:
 
 def chained(chain: Chain, moves: list[Float[Array, "batch _ steps"]]) -> list:
     """Signature of the whole path from the increments of each step, time last."""
-    return _value_p.bind(*vary_alike(*moves), chain=chain)
+    return _Value(chain)(*moves)
 
 
 def _blocks(moves: Any) -> list:
@@ -100,160 +99,104 @@ def _joined(blocks: Any, steps: int) -> list:
     return [x.reshape(*x.shape[:2], -1)[:, :, :steps] for x in whole]
 
 
-def _signature_of(block: list, chain: Chain) -> list:
-    """Of one block, which is barrier, as is its cotangent: else XLA cuts it out of the
-    whole, or places it there, one number at a time and in every loop that uses it."""
+def _signature_of(block: Any, chain: Chain) -> list:
+    """Of one block, which is stored, as is its cotangent. Otherwise XLA cuts it out of
+    the whole, or places it there, one number at a time and in every loop that uses
+    it."""
     return chain.piece([barrier(x) for x in block])
 
 
-def _value(*moves, chain: Chain) -> list:
-    blocks = _blocks(moves)
-    first = _signature_of([x[0] for x in blocks], chain)
-
-    def advance(state, block):
-        return chain.product(state, _signature_of(block, chain)), None
-
-    advance = jax.checkpoint(advance, prevent_cse=False)  # for higher derivatives
-    return scan(advance, first, [x[1:] for x in blocks])[0]
-
-
-def _split(args: tuple, chain: Chain, live: tuple[bool, ...]):
-    """Increments, signature, and what comes after them."""
-    count = len(live)
-    end = count + chain.parts
-    return list(args[:count]), list(args[count:end]), list(args[end:])
-
-
-def _chosen(live: tuple[bool, ...], values) -> list:
-    return [x for on, x in zip(live, values) if on]
-
-
-def _filled(live: tuple[bool, ...], some, rest) -> list:
-    """The values of `some` where live, of `rest` elsewhere."""
-    some = iter(some)
-    return [next(some) if on else x for on, x in zip(live, rest)]
-
-
-def _tangent(*args, chain: Chain, live: tuple[bool, ...]) -> list:
-    """From increments, signature and tangents of the live increments: its tangent."""
-    moves, _, tangents = _split(args, chain, live)
-
-    def value(*some):
-        return _value(*_filled(live, some, moves), chain=chain)
-
-    return jax.jvp(value, tuple(_chosen(live, moves)), tuple(tangents))[1]
-
-
-def _cotangent(*args, chain: Chain, live: tuple[bool, ...]) -> list:
-    """From increments, signature and its cotangent: those of the live increments."""
-    moves, state, cotangent = _split(args, chain, live)
-
-    def retreat(carry, block):
-        state, cotangent = carry
-
-        def piece(*some):
-            return _signature_of(_filled(live, some, block), chain)
-
-        here, pull = jax.vjp(piece, *_chosen(live, block))
-        before = chain.divide(state, here)
-        _, pull_product = jax.vjp(chain.product, before, here)
-        cotangent, at_piece = pull_product(cotangent)
-        return (before, cotangent), pull(at_piece)
-
-    retreat = jax.checkpoint(retreat, prevent_cse=False)
-    start = (state, cotangent)
-    pulled = scan(retreat, start, _blocks(moves), reverse=True)[1]
-    return _joined(pulled, moves[0].shape[-1])
-
-
-def _primitive(name: str, evaluate: Callable, *static: str) -> Primitive:
-    primitive = Primitive(f"arborax_chain_{name}")
-    primitive.multiple_results = True
-    primitive.def_impl(jax.jit(evaluate, static_argnames=static))
-    lowering = mlir.lower_fun(evaluate, multiple_results=True)
-    mlir.register_lowering(primitive, lowering)
-
-    @primitive.def_abstract_eval
-    def _(*args, **options):
-        shaped = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args]
-        out = jax.eval_shape(ft.partial(evaluate, **options), *shaped)
-        return [args[0].update(shape=x.shape) for x in out]
-
-    batching.primitive_batchers[primitive] = ft.partial(_batch, primitive)
-    return primitive
-
-
-def _batch(primitive: Primitive, args, dims, **options):
-    """Another batch axis joins the one that is there: first for increments of three
-    axes, last for signatures of two."""
+def _batch(self: Any, args: Any, dims: Any) -> tuple[list, list]:
+    """Another batch axis joins the one that is there: the first of increments, which
+    have three axes, the last of signatures, which have two."""
     size = first_size(args, dims)
     flat = []
-    for a, d in zip(args, dims):
-        if d is None:
-            a, d = jnp.broadcast_to(a[None], (size, *a.shape)), 0
-        if a.ndim == 4:
-            flat.append(jnp.moveaxis(a, d, 0).reshape(-1, *_without(a, d)[1:]))
-        else:
-            flat.append(jnp.moveaxis(a, d, 1).reshape(_without(a, d)[0], -1))
-    out = []
-    axes = []
-    for x in primitive.bind(*vary_alike(*flat), **options):
-        if x.ndim == 3:
-            out.append(x.reshape(size, -1, *x.shape[1:]))
-            axes.append(0)
-        else:
-            out.append(x.reshape(x.shape[0], size, -1))
-            axes.append(1)
+    for x, axis in zip(args, dims):
+        if axis is None:
+            x, axis = jnp.broadcast_to(x[None], (size, *x.shape)), 0
+        place = 0 if x.ndim == 4 else 1
+        x = jnp.moveaxis(x, axis, place)
+        flat.append(x.reshape(*x.shape[:place], -1, *x.shape[place + 2 :]))
+    out, axes = [], []
+    for x in self(*flat):
+        place = 0 if x.ndim == 3 else 1
+        out.append(x.reshape(*x.shape[:place], size, -1, *x.shape[place + 1 :]))
+        axes.append(place)
     return out, axes
 
 
-def _without(x: Array, axis: int) -> tuple[int, ...]:
-    return (*x.shape[:axis], *x.shape[axis + 1 :])
+@dataclasses.dataclass(frozen=True)
+class _Value(Function):
+    """Increments to signature."""
+
+    chain: Chain
+    batch = _batch
+
+    def value(self, *moves):
+        blocks = _blocks(moves)
+        first = _signature_of([x[0] for x in blocks], self.chain)
+
+        def advance(state, block):
+            return self.chain.product(state, _signature_of(block, self.chain)), None
+
+        advance = jax.checkpoint(advance, prevent_cse=False)  # for higher derivatives
+        return scan(advance, first, [x[1:] for x in blocks])[0]
+
+    def jvp(self, primals, tangents):
+        out = self(*primals)
+        return out, _Tangent(self.chain, len(primals))(*primals, *out, *tangents)
 
 
-_value_p = _primitive("value", _value, "chain")
-_tangent_p = _primitive("tangent", _tangent, "chain", "live")
-_cotangent_p = _primitive("cotangent", _cotangent, "chain", "live")
+@dataclasses.dataclass(frozen=True)
+class _Tangent(Linear):
+    """Increments, signature and tangents of increments, to that of the signature."""
+
+    chain: Chain
+    count: int
+    batch = _batch
+
+    @property
+    def fixed(self) -> int:  # pyright: ignore
+        return self.count + self.chain.parts
+
+    @property
+    def transpose(self):
+        return _Cotangent(self.chain, self.count)
+
+    def value(self, *args):
+        primals, tangents = args[: self.count], args[self.fixed :]
+        return jax.jvp(_Value(self.chain).value, primals, tangents)[1]
 
 
-def _moves(tangent) -> bool:
-    return not isinstance(tangent, ad.Zero)
+@dataclasses.dataclass(frozen=True)
+class _Cotangent(Linear):
+    """Increments, signature and its cotangent, to those of the increments."""
 
+    chain: Chain
+    count: int
+    batch = _batch
 
-def _value_jvp(primals, tangents, *, chain: Chain):
-    out = _value_p.bind(*primals, chain=chain)
-    live = tuple(map(_moves, tangents))
-    options = {"chain": chain, "live": live}
-    args = vary_alike(*primals, *out, *_chosen(live, tangents))
-    return out, _tangent_p.bind(*args, **options)
+    @property
+    def fixed(self) -> int:  # pyright: ignore
+        return self.count + self.chain.parts
 
+    @property
+    def transpose(self):
+        return _Tangent(self.chain, self.count)
 
-def _linear_jvp(primitive: Primitive, evaluate: Callable, primals, tangents, **options):
-    """Derivative of a map that is linear in its last arguments."""
-    moves, state, last = _split(tuple(primals), **options)
-    fixed = [*moves, *state]
-    out = primitive.bind(*primals, **options)
-    if not any(map(_moves, tangents[: len(fixed)])):
-        tangents = [
-            ad.instantiate_zeros(t) if isinstance(t, ad.Zero) else t
-            for t in tangents[len(fixed) :]
-        ]
-        return out, primitive.bind(*vary_alike(*fixed, *tangents), **options)
-    tangents = tuple(map(ad.instantiate_zeros, tangents))
-    function = ft.partial(evaluate, **options)
-    return out, jax.jvp(function, tuple(primals), tangents)[1]
+    def value(self, *args):
+        chain, moves = self.chain, args[: self.count]
+        state, cotangent = list(args[self.count : self.fixed]), list(args[self.fixed :])
 
+        def retreat(carry, block):
+            state, cotangent = carry
+            here, pull = jax.vjp(lambda *x: _signature_of(x, chain), *block)
+            before = chain.divide(state, here)
+            _, pull_product = jax.vjp(chain.product, before, here)
+            cotangent, at_piece = pull_product(cotangent)
+            return (before, cotangent), list(pull(at_piece))
 
-def _transpose(primitive: Primitive, cotangents, *args, **options):
-    """Tangent and cotangent are each other's transposes."""
-    moves, state, last = _split(args, **options)
-    args = vary_alike(*moves, *state, *map(ad.instantiate_zeros, cotangents))
-    pulled = primitive.bind(*args, **options)
-    return [*[None] * (len(moves) + len(state)), *pulled]
-
-
-ad.primitive_jvps[_value_p] = _value_jvp
-ad.primitive_jvps[_tangent_p] = ft.partial(_linear_jvp, _tangent_p, _tangent)
-ad.primitive_jvps[_cotangent_p] = ft.partial(_linear_jvp, _cotangent_p, _cotangent)
-ad.primitive_transposes[_tangent_p] = ft.partial(_transpose, _cotangent_p)
-ad.primitive_transposes[_cotangent_p] = ft.partial(_transpose, _tangent_p)
+        retreat = jax.checkpoint(retreat, prevent_cse=False)
+        start = (state, cotangent)
+        pulled = scan(retreat, start, _blocks(moves), reverse=True)[1]
+        return _joined(pulled, moves[0].shape[-1])

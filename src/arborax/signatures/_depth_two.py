@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import barrier, custom_jvp, in_pieces, is_symbolic
-from ..algebra import Ito, Shuffle
+from ..algebra import AbstractWordAlgebra
 
 
 _FEW = 3  # channels: for these, products of shifted copies beat small matrix products
@@ -130,7 +130,7 @@ def _bracket_sums(values: Batch, brackets) -> Float[Array, "batch letters"]:
 
 
 def two_levels(
-    words: Shuffle | Ito, values: Batch, brackets, log: bool
+    words: AbstractWordAlgebra, values: Batch, brackets, log: bool
 ) -> list[Float[Array, "batch _"]]:
     """Levels one and two of the signature over words, or of its logarithm.
 
@@ -149,6 +149,6 @@ def two_levels(
     if not log:
         square = square + 0.5 * total[:, :, None] * total[:, None, :]
     second = [square.reshape(batch, dim * dim)]
-    if isinstance(words, Ito):
+    if len(words.letter_counts) > 1:
         second.append(_bracket_sums(values, brackets))
     return [total, second[0] if len(second) == 1 else jnp.concatenate(second, axis=1)]

@@ -12,13 +12,7 @@ from jaxtyping import Array, Bool, Float
 from .._inputs import as_floating, as_values, is_suffix
 from .._values import is_concrete, refuse
 from .._xla import outer
-from ..algebra import (
-    AbstractHopfAlgebra,
-    GrossmanLarson,
-    Ito,
-    MuntheKaasWright,
-    Shuffle,
-)
+from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
 from ..paths import SampledPath
 
 
@@ -117,13 +111,19 @@ def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
     return Steps(values, brackets, faults)
 
 
+def is_left_point(brackets: Any) -> bool:
+    """Whether steps are left-point characters. Without trees, which is up to depth
+    two, that is the same as realised brackets."""
+    return isinstance(brackets, str) and brackets == "left-point"
+
+
 def _is_array(brackets: Any) -> bool:
     return brackets is not None and not isinstance(brackets, str)
 
 
 def _fill(path: SampledPath, brackets: Any) -> tuple[SampledPath, Any]:
     """A path without gaps, and the brackets that are meant."""
-    if isinstance(brackets, str) and brackets == "left-point":
+    if is_left_point(brackets):
         if path.interpolated:
             raise ValueError(
                 "left-point sums need observed values, but the gaps of this path were "
@@ -181,33 +181,27 @@ def check_mode(alg: AbstractHopfAlgebra, brackets: Any) -> None:
             "`brackets` must be None, 'realised', 'left-point' or an array, got "
             f"{brackets!r}"
         )
-    if brackets is None or isinstance(alg, GrossmanLarson | MuntheKaasWright):
+    if brackets is None:
         return
-    if isinstance(alg, Shuffle):
+    if alg.calculus == "stratonovich":
         raise ValueError(
-            "Shuffle is Stratonovich calculus and cannot carry brackets; use "
-            "Ito, GrossmanLarson or MuntheKaasWright, or brackets=None"
+            f"{type(alg).__name__} is Stratonovich calculus and cannot carry brackets; "
+            "use Ito, GrossmanLarson or MuntheKaasWright, or brackets=None"
         )
-    if not isinstance(alg, Ito):
+    if is_left_point(brackets) and alg.depth > 2 and not alg.of_trees:
         raise ValueError(
-            f"{alg} is not an algebra that is known to carry brackets; use Ito, "
-            "GrossmanLarson or MuntheKaasWright, brackets=None, or "
-            "signature_from_increments."
-        )
-    if isinstance(brackets, str) and brackets == "left-point" and alg.depth > 2:
-        raise ValueError(
-            "left-point sums of depth 3 or more do not lie in the compressed Itô "
-            "algebra; use GrossmanLarson or MuntheKaasWright, or brackets='realised'"
+            f"left-point sums of depth 3 or more do not lie in {type(alg).__name__}; "
+            "use GrossmanLarson or MuntheKaasWright, or brackets='realised'"
         )
 
 
 def need_brackets(alg: AbstractHopfAlgebra, brackets: Any) -> None:
     """Refuse a path without brackets for an algebra that requires them."""
-    if brackets is None and isinstance(alg, Ito):
+    if brackets is None and alg.calculus == "ito":
         raise ValueError(
-            "Ito needs brackets: pass brackets='realised' or an array of increments of "
-            "the quadratic covariation (..., steps, dim, dim); for the canonical "
-            "(Stratonovich) lift use Shuffle"
+            f"{type(alg).__name__} needs brackets: pass brackets='realised', or "
+            "increments of the quadratic covariation, an array (..., steps, dim, dim); "
+            "for the canonical (Stratonovich) lift use Shuffle"
         )
 
 
@@ -246,7 +240,7 @@ def _check_brackets(
 
 
 def letter_increments(
-    words: Shuffle | Ito, last: Float[Array, "..."], brackets: Any
+    words: AbstractWordAlgebra, last: Float[Array, "..."], brackets: Any
 ) -> list[Float[Array, "..."]]:
     """Increments of the letters of weight one and two, time last.
 
@@ -261,7 +255,7 @@ def letter_increments(
     Arrays `(..., letters, steps)`. The letter `(i, j)` moves by `-dA^ij / 2`, doubled
     off the diagonal.
     """
-    if isinstance(words, Shuffle) or words.depth == 1:
+    if len(words.letter_counts) == 1:
         return [last]
     i, j = np.triu_indices(words.dim)
     factor = np.where(i == j, -0.5, -1.0)

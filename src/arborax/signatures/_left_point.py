@@ -8,13 +8,12 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import apply_rows
-from ..algebra import GrossmanLarson, MuntheKaasWright, SparseMap
+from ..algebra import AbstractHopfAlgebra, SparseMap
 from ._tensor import running_sums
-from ._tree_rows import TreeAlgebra
 
 
 @ft.cache
-def _grafts(alg: TreeAlgebra) -> list[list[tuple]]:
+def _grafts(alg: AbstractHopfAlgebra) -> list[list[tuple]]:
     """For each weight, the terms of one step of every forest of that weight.
 
     The increment of `<X, t1 .. tm>` over a step is the sum over `k >= 1` of
@@ -24,7 +23,7 @@ def _grafts(alg: TreeAlgebra) -> list[list[tuple]]:
     (the last row, of ones, is the unit); `children`, `colours` have `k` columns.
     Non-planar forests of several trees are products and are left out.
     """
-    planar = isinstance(alg, MuntheKaasWright)
+    planar = alg.planar
 
     def place(forest) -> int:
         return alg.index[forest] if forest else alg.size
@@ -50,19 +49,24 @@ def _grafts(alg: TreeAlgebra) -> list[list[tuple]]:
 
 
 @ft.cache
-def _forest_factors(alg: GrossmanLarson) -> tuple[list[list[SparseMap]], SparseMap]:
+def _forest_factors(
+    alg: AbstractHopfAlgebra,
+) -> tuple[list[list[SparseMap]], SparseMap]:
     """For `m = 2, 3, ..` the selections of the trees of all forests of `m` trees.
 
     The second value brings trees and forests, by number of trees, into basis order.
     """
+    positions = alg.free_positions
+    assert positions is not None
+    free = {alg.basis[row]: k for k, row in enumerate(positions)}
     rows: dict[int, list[int]] = {}
     for row, forest in enumerate(alg.basis):
         rows.setdefault(len(forest), []).append(row)
     factors = []
     for m in range(2, alg.depth + 1):
         forests = [alg.basis[row] for row in rows[m]]
-        columns = [[alg.primitive_index[f[k]] for f in forests] for k in range(m)]
-        shape = (len(forests), alg.primitive_size)
+        columns = [[free[f[k : k + 1]] for f in forests] for k in range(m)]
+        shape = (len(forests), len(free))
         count = np.arange(len(forests))
         ones = np.ones(len(forests))
         factors.append([SparseMap(count, column, ones, shape) for column in columns])
@@ -72,7 +76,7 @@ def _forest_factors(alg: GrossmanLarson) -> tuple[list[list[SparseMap]], SparseM
 
 
 def multiply_trees(
-    alg: GrossmanLarson, trees: Float[Array, "trees batch"]
+    alg: AbstractHopfAlgebra, trees: Float[Array, "trees batch"]
 ) -> Float[Array, "size batch"]:
     """All forests from the coordinates of trees, by the character law."""
     factors, order = _forest_factors(alg)
@@ -88,7 +92,7 @@ def multiply_trees(
 
 
 def left_point_signature(
-    alg: TreeAlgebra, steps: Float[Array, "batch dim steps"]
+    alg: AbstractHopfAlgebra, steps: Float[Array, "batch dim steps"]
 ) -> Float[Array, "size batch"]:
     """Signature whose tree coordinates are exactly the left-point iterated sums.
 
@@ -100,7 +104,7 @@ def left_point_signature(
     streams = jnp.zeros((alg.size + 1, batch, length), steps.dtype)
     streams = streams.at[alg.size].set(ones[0])
     totals = jnp.zeros((alg.size, batch), steps.dtype)
-    planar = isinstance(alg, MuntheKaasWright)
+    planar = alg.planar
     for n, level in enumerate(_grafts(alg), start=1):
         count = int((alg.weights == n).sum())
         start = int(np.flatnonzero(alg.weights == n)[0])
@@ -123,5 +127,5 @@ def left_point_signature(
                     sums = sums.at[k].set(product)
             streams = streams.at[start : start + count].set(sums)
     if not planar:
-        totals = multiply_trees(alg, totals[alg.tree_positions])
+        totals = multiply_trees(alg, totals[alg.free_positions])
     return totals

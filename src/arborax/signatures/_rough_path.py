@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_count
 from .._values import is_concrete
-from ..algebra import AbstractHopfAlgebra, Shuffle
+from ..algebra import AbstractHopfAlgebra
 from ..paths import (
     SampledPath,
     split_by_knots,
@@ -141,7 +141,7 @@ def rough_path(
         raise ValueError("a control needs at least two samples, got one")
     if knots is not None and window is not None:
         raise ValueError("give either `knots` or `window`, not both")
-    if brackets is None and isinstance(alg, Shuffle):
+    if brackets is None and alg.calculus == "stratonovich":
         # Stratonovich calculus has no use for the brackets of the samples.
         path = dataclasses.replace(path, brackets=None, check=False)
     read = read_path(path, alg, brackets)

@@ -7,48 +7,42 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, Float
 
 from .._values import is_concrete
 from .._xla import apply_rows, barrier, scan
 from ..algebra import (
     AbstractHopfAlgebra,
-    GrossmanLarson,
-    Ito,
-    MuntheKaasWright,
+    AbstractWordAlgebra,
     primitive_conversion,
-    Shuffle,
     SparseMap,
-    tree_coordinates,
+    word_algebra,
 )
 from ._chain import chained, is_long, left_point_chain, word_chain
 from ._depth_two import two_levels
-from ._increments import letter_increments, read_elements, read_path
-from ._left_point import multiply_trees, TreeAlgebra
+from ._increments import (
+    is_left_point,
+    letter_increments,
+    read_elements,
+    read_path,
+)
+from ._left_point import multiply_trees
 from ._tensor import cached_levels
 from ._words import level_log
 
 
 _EVEN = 16
 
-WordAlgebra = Shuffle | Ito
 
-
-def word_algebra(alg: AbstractHopfAlgebra, brackets: Any) -> Shuffle | Ito:
-    """The word algebra whose image under a morphism is the signature in `alg`."""
-    if isinstance(alg, Shuffle | Ito):
-        return alg
-    return Shuffle(alg.dim, alg.depth) if brackets is None else Ito(alg.dim, alg.depth)
+@ft.cache
+def _image_rows(words: AbstractWordAlgebra, alg: AbstractHopfAlgebra) -> SparseMap:
+    """Signature in words to coordinates of `alg` from which the others follow."""
+    embed, free = alg.from_words(words), alg.free_positions
+    return embed if free is None else embed.take_rows(free)
 
 
 @ft.cache
-def _tree_rows(words: Shuffle | Ito, alg: GrossmanLarson) -> SparseMap:
-    return tree_coordinates(words, alg).take_rows(alg.tree_positions)
-
-
-@ft.cache
-def _primitive_rows(words: Shuffle | Ito, alg: AbstractHopfAlgebra) -> SparseMap:
+def _primitive_rows(words: AbstractWordAlgebra, alg: AbstractHopfAlgebra) -> SparseMap:
     """Logarithm in words to primitive coordinates of `alg`."""
     return primitive_conversion(words, alg) @ words.primitive_maps[0]
 
@@ -85,21 +79,21 @@ def _missing_steps(steps: int) -> int:
     return fill if 8 * fill <= steps else 0
 
 
-def _two_levels(words: Shuffle | Ito, values: Array, brackets: Any, log: bool):
+def _two_levels(words: AbstractWordAlgebra, values: Array, brackets: Any, log: bool):
     """Levels `(batch, words)` at depth two, of the signature or its logarithm."""
     if not isinstance(brackets, str | None):
         brackets = _flat(brackets, 3)
     return two_levels(words, _flat(values, 2), brackets, log)
 
 
-def word_levels(words: Shuffle | Ito, steps: Any, brackets: Any, values: Any):
+def word_levels(words: AbstractWordAlgebra, steps: Any, brackets: Any, values: Any):
     """Levels `(words, batch)` of a signature over words."""
     last, values = _time_last(steps, values)
     if not isinstance(brackets, str | None):
         fill = [(0, 0)] * brackets.ndim
         fill[-3] = (0, last.shape[-1] - brackets.shape[-3])
         brackets = jnp.pad(brackets, fill)
-    if words.depth > 2 or isinstance(words, Ito):  # else used only once
+    if words.depth > 2 or len(words.letter_counts) > 1:  # used more than once
         last = barrier(last)
     flat = [_flat(letter, 2) for letter in letter_increments(words, last, brackets)]
     if last.shape[-1] == 0:  # a single point: the unit
@@ -111,7 +105,7 @@ def word_levels(words: Shuffle | Ito, steps: Any, brackets: Any, values: Any):
     return cached_levels(words, flat, values)
 
 
-def _left_point_rows(alg: TreeAlgebra, steps: Any, values: Any) -> list[Array]:
+def _left_point_rows(alg: AbstractHopfAlgebra, steps: Any, values: Any) -> list[Array]:
     """The signature of left-point sums as a list of one array `(size, batch)`."""
     last = _flat(_time_last(steps, values)[0], 2)
     if last.shape[-1] == 0:
@@ -132,12 +126,10 @@ def signature_of_steps(
     running sums.
     """
     lead = _leading(steps, values)
-    if not isinstance(alg, WordAlgebra | TreeAlgebra):
-        return signature_from_increments(alg, _letters(alg, steps, values))
-    if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
+    if alg.of_trees and is_left_point(brackets):
         (rows,) = _left_point_rows(alg, steps, values)
         return rows.T.reshape(*lead, alg.size)
-    words = word_algebra(alg, brackets)
+    words = word_algebra(alg, brackets is not None)
     if values is not None and words.depth == 2:
         levels = _two_levels(words, values, brackets, log=False)
         rows = jnp.concatenate(levels, axis=1)
@@ -146,10 +138,10 @@ def signature_of_steps(
         rows = rows.T
     else:
         rows = jnp.concatenate(word_levels(words, steps, brackets, values))
-    if isinstance(alg, GrossmanLarson):
-        rows = multiply_trees(alg, apply_rows(_tree_rows(words, alg), rows))
-    elif isinstance(alg, MuntheKaasWright):
-        rows = apply_rows(tree_coordinates(words, alg), rows)
+    if words is not alg:
+        rows = apply_rows(_image_rows(words, alg), rows)
+        if alg.free_positions is not None:
+            rows = multiply_trees(alg, rows)
     return rows.T.reshape(*lead, alg.size)
 
 
@@ -161,11 +153,10 @@ def log_signature_of_steps(
 ) -> Array:
     """Log-signature `(..., primitive_size)`; arguments as in `signature_of_steps`."""
     lead = _leading(steps, values)
-    known = isinstance(alg, WordAlgebra | TreeAlgebra)
-    if not known or (isinstance(alg, TreeAlgebra) and _is_left_point(brackets)):
+    if alg.of_trees and is_left_point(brackets):
         group = signature_of_steps(alg, steps, brackets, values)
         return alg.to_primitive(alg.log(group))
-    words = word_algebra(alg, brackets)
+    words = word_algebra(alg, brackets is not None)
     if values is not None and words.depth == 2:
         levels = _two_levels(words, values, brackets, log=True)
         rows = jnp.concatenate(levels, axis=1).T
@@ -174,25 +165,6 @@ def log_signature_of_steps(
         rows = jnp.concatenate(level_log(words, levels))
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
-
-
-def _letters(alg: AbstractHopfAlgebra, steps: Any, values: Any) -> Array:
-    """Steps as primitive elements of an algebra known by its interface alone."""
-    steps = jnp.diff(values, axis=-2) if steps is None else steps
-    letters = np.flatnonzero(alg.primitive_weights == 1)
-    if letters.size != alg.dim:
-        raise ValueError(
-            f"{alg} has {letters.size} primitive elements of weight one for its "
-            f"{alg.dim} channels, so steps of a path have no meaning in it; use "
-            "signature_from_increments."
-        )
-    ell = jnp.zeros((*steps.shape[:-1], alg.primitive_size), steps.dtype)
-    return ell.at[..., letters].set(steps)
-
-
-def _is_left_point(brackets: Any) -> bool:
-    """Whether steps are left-point characters (in `Ito`: the same as realised)."""
-    return isinstance(brackets, str) and brackets == "left-point"
 
 
 @ft.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -209,8 +181,7 @@ def _of_values(
 
     Called step by step, its loops would be compiled again in every call.
     """
-    known = isinstance(alg, WordAlgebra | TreeAlgebra)
-    if not known or not is_concrete(brackets, values):
+    if not is_concrete(brackets, values):
         return of_steps(alg, None, brackets, values)
     if isinstance(brackets, str | None):
         return _compiled(of_steps, alg, brackets, None, values)
@@ -224,7 +195,7 @@ def signature(
 
     Each segment contributes $\exp_*(\ell)$ with
     $\ell = \sum_i \delta X^i\, \bullet_i - \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$,
-    and segments are multiplied in order (Chen). The unit coefficient is not barrier.
+    and segments are multiplied in order (Chen). The unit coefficient is not stored.
 
     Computed as a fixed linear image of the tensor signature over channels (canonical
     lift) or over channels and brackets (Itô), itself a few batched matrix products
@@ -239,8 +210,7 @@ def signature(
     - `path`: array `(..., times, dim)` or a [`arborax.SampledPath`][]. A single point
         has the unit signature (zeros). Repeated points contribute nothing.
     - `alg`: the algebra, with `dim` channels. One that is not of this library works
-        through its interface, for the canonical lift: its primitives of weight one are
-        the channels.
+        through its interface: its elementary steps say what a step of the path is.
     - `brackets`: increments of the quadratic covariation. `None`: canonical
         (Stratonovich, piecewise linear) lift. `"realised"`: $\delta X \delta X^\top$ of
         the observed increments, zero for channels of finite variation, see

@@ -28,7 +28,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import apply_rows, in_pieces, is_symbolic, outer
-from ..algebra import Ito, Shuffle, SparseMap
+from ..algebra import AbstractWordAlgebra, SparseMap
 
 
 _BLOCK = 16
@@ -65,7 +65,7 @@ def _split(n: int, depth: int) -> int:
 
 
 @ft.cache
-def _plan(words: Shuffle | Ito) -> _Plan:
+def _plan(words: AbstractWordAlgebra) -> _Plan:
     depth = words.depth
     letters = {w: np.flatnonzero(words.letter_weights == w).tolist() for w in (1, 2)}
     prefixes: list[list[tuple]] = [[()]]
@@ -193,7 +193,7 @@ def _side_by_side(parts: list[list]) -> list:
 
 
 def cached_levels(
-    words: Shuffle | Ito,
+    words: AbstractWordAlgebra,
     letters: list[Float[Array, "batch _ steps"]],
     values: Float[Array, "batch dim points"] | None = None,
 ) -> list[Float[Array, "_ batch"]]:
@@ -216,7 +216,7 @@ def _on_cpu() -> bool:
     return jax.default_backend() == "cpu"
 
 
-def _bytes_of_streams(words: Shuffle | Ito, letters: list[Array]) -> int:
+def _bytes_of_streams(words: AbstractWordAlgebra, letters: list[Array]) -> int:
     """All coefficients of the streams of one path and of prefixes times letters."""
     plan = _plan(words)
     count = [1, *(int(np.sum(words.weights == m)) for m in range(1, words.depth + 1))]
@@ -231,7 +231,7 @@ def _bytes_of_streams(words: Shuffle | Ito, letters: list[Array]) -> int:
 
 
 def tensor_levels(
-    words: Shuffle | Ito,
+    words: AbstractWordAlgebra,
     letters: list[Float[Array, "batch _ steps"]],
     values: Float[Array, "batch dim points"] | None = None,
 ) -> list[Float[Array, "_ batch"]]:

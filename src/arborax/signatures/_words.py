@@ -10,11 +10,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from .._xla import apply_rows
-from ..algebra import Ito, Shuffle, SparseMap
+from ..algebra import AbstractWordAlgebra, SparseMap
 
 
 @ft.cache
-def _placements(words: Shuffle | Ito) -> dict[tuple[int, int], SparseMap | None]:
+def _placements(words: AbstractWordAlgebra) -> dict[tuple[int, int], SparseMap | None]:
     """Where the outer product of level `p` with level `n - p` stands in level `n`.
 
     Keyed by `(n, p)`. `None` stands for the whole level in order; from `Ito`, words
@@ -36,7 +36,7 @@ def _placements(words: Shuffle | Ito) -> dict[tuple[int, int], SparseMap | None]
     return out
 
 
-def _level_product(words: Shuffle | Ito, a: list, b: list, top: int) -> list:
+def _level_product(words: AbstractWordAlgebra, a: list, b: list, top: int) -> list:
     """Levels `1..top` of the product of two elements without unit part.
 
     Needs the levels below `top` of both factors.
@@ -56,7 +56,7 @@ def _placed(place: SparseMap | None, a, b):
     return outer if place is None else apply_rows(place, outer)
 
 
-def level_log(words: Shuffle | Ito, g: list) -> list:
+def level_log(words: AbstractWordAlgebra, g: list) -> list:
     """`log(1 + g)` by Horner's rule.
 
     A partial sum that is still to be multiplied `k` times by `g` is needed up to weight
@@ -70,13 +70,13 @@ def level_log(words: Shuffle | Ito, g: list) -> list:
     return out
 
 
-def level_multiply(words: Shuffle | Ito, a: list, b: list) -> list:
+def level_multiply(words: AbstractWordAlgebra, a: list, b: list) -> list:
     """`(1 + a)(1 + b) - 1`."""
     product = _level_product(words, a, b, words.depth)
     return [x + y + z for x, y, z in zip(a, b, product)]
 
 
-def level_divide(words: Shuffle | Ito, c: list, b: list) -> list:
+def level_divide(words: AbstractWordAlgebra, c: list, b: list) -> list:
     """The `a` with `(1 + a)(1 + b) = 1 + c`, level by level."""
     placements = _placements(words)
     a: list = []

@@ -1,4 +1,6 @@
-"""Small sums and products, in the form that compiles best."""
+"""Sums and products of small tensors over frame coordinates."""
+
+from typing import Literal
 
 import jax.numpy as jnp
 import jax.tree_util as jtu
@@ -11,18 +13,15 @@ _LONG_ROW = 16  # rows of numbers for which the batch comes first
 
 
 class Tensors:
-    """Products of small tensors over frame coordinates, each computed once and stored:
-    the batch last if there are few coordinates, else first."""
+    """Products of small tensors over `dim` frame coordinates, each computed once and
+    stored: the batch last if there are few coordinates, otherwise first."""
 
     def __init__(self, dim: int):
-        self.place = "first" if dim >= _LONG_ROW else "last"
-
-    def barrier(self, x: Array) -> Array:
-        return barrier(x)
+        self.place: Literal["first", "last"] = "first" if dim >= _LONG_ROW else "last"
 
     def einsum(self, spec: str, a: Array, b: Array) -> Array:
         """As `jnp.einsum`, for two tensors."""
-        return self.barrier(small_einsum(spec, a, b, place=self.place))
+        return barrier(small_einsum(spec, a, b, place=self.place))
 
     def bring(self, axes: str, x: Array) -> Array:
         """A tensor with these axes, stored in the order of the others."""
