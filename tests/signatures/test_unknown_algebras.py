@@ -84,7 +84,7 @@ def test_brackets_come_through_elementary_steps(brackets):
     ):
 
         def loss(x, alg, weights, function=function):
-            return jnp.sum(jnp.sin(function(x, alg, brackets)) * weights)
+            return jnp.sum(jnp.sin(function(x, alg, brackets)) @ weights)
 
         weights = np.random.default_rng(1).normal(size=order.size)
         got = jax.value_and_grad(loss)(XS, alg, weights[order])
