@@ -128,9 +128,10 @@ class AbstractHopfAlgebra(abc.ABC):
     @property
     @abc.abstractmethod
     def planar(self) -> bool:
-        """Whether products keep the order of their factors apart, as those of words
-        and of planar forests do. If not, `forests` stands for differential operators
-        only where covariant derivatives commute, that is on flat spaces."""
+        """Whether `forests` keeps the order of trees and branches, as it does for
+        words and planar forests; primitive elements are then Lie polynomials in their
+        trees. If not, `forests` stands for differential operators only where covariant
+        derivatives commute: vector fields are lifted on flat spaces only."""
 
     @property
     @abc.abstractmethod

@@ -36,7 +36,7 @@ _WRITTEN_OUT = 2  # directions
 _CLOSED = {1: first_order, 2: second_order, 3: third_order}
 
 
-def window_field(
+def field_value(
     calculus: FrameCalculus, layout: Layout, x: Coefficients, y
 ) -> Float[Array, " dim"]:
     """The window field with these coefficients, in frame coordinates."""

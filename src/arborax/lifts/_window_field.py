@@ -16,7 +16,7 @@ from ..geometry import AbstractGeometry
 from ._calculus import FrameCalculus
 from ._coefficients import coefficient_tables, Coefficients, Tables
 from ._fields import as_driving_fields, check_fields, DrivingFields
-from ._recursion import window_field
+from ._recursion import field_value
 
 
 class WindowField(eqx.Module):
@@ -80,7 +80,7 @@ class WindowField(eqx.Module):
             value = jax.eval_shape(lambda z: self.fields(t, z), y)
             y = vary_as(y, coefficients, value)
         calculus = FrameCalculus(self.fields, self.geometry, t, self._parallel)
-        return window_field(calculus, self._tables.layout, coefficients, y)
+        return field_value(calculus, self._tables.layout, coefficients, y)
 
 
 def lift(
