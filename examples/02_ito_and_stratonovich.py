@@ -7,6 +7,7 @@
 # on what the control carries.
 
 # %%
+import diffrax
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -52,7 +53,9 @@ for every in (64, 8, 1):
     control = abx.rough_path(
         ts[samples], path[samples], alg, window=64 // every, brackets="realised"
     )
-    sol = abx.solve(fields, y0, control, solver=abx.CF4(), save="final")
+    sol = abx.solve(
+        fields, y0, control, solver=abx.CF4(), saveat=diffrax.SaveAt(t1=True)
+    )
     error = jnp.abs(sol.ys[-1] - exact["ito"][-1])[0]
     print(f"{steps // every:>4} steps: error with the realised bracket {error:.1e}")
 
@@ -64,5 +67,12 @@ for every in (64, 8, 1):
 
 # %%
 control = abx.rough_path(ts, path, alg, window=128, brackets=brackets)
-sol = abx.solve(fields, y0, control, solver=abx.CF4(), substeps=2, ts=ts[::16])
+sol = abx.solve(
+    fields,
+    y0,
+    control,
+    solver=abx.CF4(),
+    substeps=2,
+    saveat=diffrax.SaveAt(ts=ts[::16]),
+)
 print("largest error between knots:", jnp.abs(sol.ys - exact["ito"][::16]).max())

@@ -6,6 +6,7 @@
 # points of the solution by gradient descent through the solver.
 
 # %%
+import diffrax
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -24,7 +25,9 @@ def end_points(axes, control):
     def fields(y):
         return (1 + 0.5 * y[2, 2]) * axes
 
-    return abx.solve(fields, jnp.eye(3), control, geometry=so3, save="final").ys[-1]
+    return abx.solve(
+        fields, jnp.eye(3), control, geometry=so3, saveat=diffrax.SaveAt(t1=True)
+    ).ys[-1]
 
 
 # %% [markdown]

@@ -11,6 +11,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -233,7 +234,6 @@ def solve_rows():
         MKW,
         abx.SO(3),
         solver=abx.CF4(),
-        adjoint="direct",
         slow=True,
     )
     yield row(
@@ -241,14 +241,27 @@ def solve_rows():
         SH2,
         abx.Euclidean(3),
         solver=abx.Heun(),
-        ts=jnp.array([0.1, 0.7]),
+        saveat=diffrax.SaveAt(ts=jnp.array([0.1, 0.7])),
     )
+
+    def evaluate(x):
+        control = abx.rough_path(TS, x, SH2, window=2)
+        return abx.solve(fields, jnp.zeros(3), control).evaluate(jnp.array([0.1, 0.7]))
+
+    yield Row("solve", "Solution.evaluate", evaluate, PATH)
+
+    def with_args(rates):
+        driven = lambda t, y, args: fields(y) * args["rates"]  # noqa: E731
+        control = abx.rough_path(TS, jnp.asarray(PATH), SH2, window=2)
+        return abx.solve(driven, jnp.zeros(3), control, args={"rates": rates}).ys
+
+    yield Row("solve", "args of the fields", with_args, POINT)
     first_order = "the reversible adjoint has reverse mode of first order only"
     yield row(
         "reversible adjoint",
         SH2,
         abx.SO(3),
-        adjoint="reversible",
+        adjoint=abx.ReversibleAdjoint(),
         substeps=8,  # it steps back with an error of order five
         extra=without(first_order, "jvp", "linearize", "reverse over reverse"),
     )

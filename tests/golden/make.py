@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -314,17 +315,22 @@ for _place, _geometry in GEOMETRIES.items():
     )
 _SOLVES: dict[str, tuple[Any, dict[str, Any]]] = {
     "Euclidean Heun": (abx.Euclidean(3), dict(solver=abx.Heun())),
-    "Euclidean reversible": (abx.Euclidean(3), dict(adjoint="reversible")),
-    "SO reversible": (abx.SO(3), dict(adjoint="reversible", substeps=2)),
+    "Euclidean reversible": (abx.Euclidean(3), dict(adjoint=abx.ReversibleAdjoint())),
+    "SO reversible": (abx.SO(3), dict(adjoint=abx.ReversibleAdjoint(), substeps=2)),
     "SO CF4": (abx.SO(3), dict(solver=abx.CF4())),
     "SO CFEES27": (abx.SO(3), dict(solver=abx.CFEES27())),
     "SO RKMK": (abx.SO(3), dict(solver=abx.RKMK())),
     "SO LieEuler": (abx.SO(3), dict(solver=abx.LieEuler(), substeps=2)),
-    "SO final": (abx.SO(3), dict(save="final")),
-    "SO times": (abx.SO(3), dict(ts=jnp.asarray([0.1, 0.5, 0.83]))),
+    "SO final": (abx.SO(3), dict(saveat=diffrax.SaveAt(t1=True))),
+    "SO times": (
+        abx.SO(3),
+        dict(saveat=diffrax.SaveAt(ts=jnp.asarray([0.1, 0.5, 0.83]))),
+    ),
     "Sphere geodesic": (
         abx.Sphere(2),
-        dict(ts=jnp.asarray([0.1, 0.6]), interpolation="geodesic"),
+        dict(
+            saveat=diffrax.SaveAt(ts=jnp.asarray([0.1, 0.6])), interpolation="geodesic"
+        ),
     ),
 }
 for _name, (_geometry, _options) in _SOLVES.items():
@@ -363,8 +369,6 @@ def _():
 
 @case("solve by Diffrax")
 def _():
-    import diffrax
-
     geometry = abx.SO(3)
     ts = jnp.linspace(0.0, 1.0, 9)
     y0 = geometry.random_point(KEY)

@@ -29,7 +29,7 @@ def test_list_of_callables(case):
 
 def test_time_dependent(case):
     geometry, alg, fields, y, lam = case
-    timed = abx.lift(lambda t, z: t * fields(z), alg, geometry)
+    timed = abx.lift(lambda t, z, args: t * fields(z), alg, geometry)
     assert timed.time_dependent
     fixed = abx.lift(lambda z: 0.3 * fields(z), alg, geometry)
     got = timed(jnp.asarray(0.3), y, lam)

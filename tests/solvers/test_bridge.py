@@ -64,7 +64,9 @@ def test_same_solution(geometry, alg):
 def test_diffrax_solvers_in_flat_space():
     geometry, alg = abx.Euclidean(3), abx.Shuffle(2, 2)
     fields, y0, control = make(geometry, alg)
-    want = abx.solve(fields, y0, control, solver=abx.Heun(), save="final").ys[0]
+    want = abx.solve(
+        fields, y0, control, solver=abx.Heun(), saveat=diffrax.SaveAt(t1=True)
+    ).ys[0]
     for solver in (abx.LogODE(diffrax.Heun()), diffrax.Heun()):
         sol = run(fields, y0, control, geometry, solver)
         np.testing.assert_allclose(sol.ys[0], want, atol=1e-12)

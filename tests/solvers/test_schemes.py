@@ -47,8 +47,7 @@ def final_states(fields, y0, geometry, solver, lams):
             control,
             geometry=geometry,
             solver=solver,
-            save="final",
-            adjoint="direct",
+            saveat=diffrax.SaveAt(t1=True),
             throw=False,
         ).ys[0]
 

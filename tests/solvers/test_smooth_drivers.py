@@ -44,7 +44,7 @@ def solve_padded(fields, y0, lams, alg, geometry, solver, substeps):
             geometry=geometry,
             solver=solver,
             substeps=substeps,
-            save="final",
+            saveat=diffrax.SaveAt(t1=True),
             throw=False,
         ).ys[0]
 
@@ -165,11 +165,11 @@ def test_magnus_on_the_group():
 
 
 def test_time_dependent_fields():
-    """fields(t, y) with t from the knots: Y = exp(t^2 / 2) for the driver t."""
+    """fields(t, y, args) with t from the knots: Y = exp(t^2 / 2) for the driver t."""
     control = Control(
         abx.Shuffle(1, 1), jnp.linspace(0.0, 1.0, 21), jnp.full((20, 1), 0.05)
     )
     sol = abx.solve(
-        lambda t, y: t * y[None], jnp.array([1.0]), control, solver=abx.CF4()
+        lambda t, y, args: t * y[None], jnp.array([1.0]), control, solver=abx.CF4()
     )
     np.testing.assert_allclose(sol.ys[-1], jnp.exp(jnp.array([0.5])), rtol=1e-8)

@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from .._xla import scan
 from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
-from ..solvers import AbstractSolver, EuclideanRK
+from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractModel, check_path
 from ._layers import flatten
 from ._mlp import MLP
@@ -69,7 +69,7 @@ class MNODE(AbstractModel):
             dtype=dtype,
             key=key,
         )
-        self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
+        self.solver = as_solver(diffrax.Tsit5() if solver is None else solver)
         self.substeps = substeps
 
     @property

@@ -12,7 +12,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
-from ..solvers import AbstractSolver, EuclideanRK
+from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractCausalModel, as_output, check_path
 from ._cde import adaptive_solve, fixed_solve, fixed_step
 from ._mlp import MLP, VectorField
@@ -71,7 +71,7 @@ class Core(eqx.Module):
         self.vector_field = VectorField(mlp, channels, hidden)
         size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
-        self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
+        self.solver = as_solver(diffrax.Tsit5() if solver is None else solver)
         self.adaptive = adaptive
         self.max_steps = max_steps
 
