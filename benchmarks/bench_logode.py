@@ -163,7 +163,7 @@ def measure(functions, args, reps):
 def problem(geometry, alg, windows, batch):
     keys = jr.split(jr.PRNGKey(0), 3)
     fields = make_fields(alg.dim, geometry, keys[0])
-    y0 = geometry.random_point(keys[1], jnp.float32)
+    y0 = geometry.random_point(key=keys[1], dtype=jnp.float32)
     steps = 4 * windows
     dx = jr.normal(keys[2], (batch, steps, alg.dim)) / np.sqrt(steps)
     xs = jnp.concatenate([jnp.zeros((batch, 1, alg.dim)), jnp.cumsum(dx, 1)], axis=1)
@@ -280,7 +280,7 @@ def memory_rows():
     """Temporary memory of the gradient against the number of windows."""
     geometry, alg, batch = abx.SO(3), abx.Shuffle(2, 2), 64
     fields = make_fields(alg.dim, geometry, jr.PRNGKey(0))
-    y0 = geometry.random_point(jr.PRNGKey(1), jnp.float32)
+    y0 = geometry.random_point(key=jr.PRNGKey(1), dtype=jnp.float32)
     dynamic, static = eqx.partition(fields, eqx.is_array)
     field = lambda f: abx.lift(f, alg, geometry)  # noqa: E731
     rows = []

@@ -82,7 +82,7 @@ def once(make):
 
 @once
 def start(space):
-    return space.random_point(KEY, jnp.float64)
+    return space.random_point(key=KEY, dtype=jnp.float64)
 
 
 def element(alg, size="size"):

@@ -72,7 +72,7 @@ def test_settled_values_are_the_same_and_do_not_mix(store):
 )
 def test_derivatives_of_frame_fields_along_one_another(geometry):
     """`turning` against finite differences of the frame, pair by pair."""
-    y = geometry.random_point(jr.PRNGKey(1), jnp.float64)
+    y = geometry.random_point(key=jr.PRNGKey(1), dtype=jnp.float64)
     m = jr.normal(jr.PRNGKey(2), (geometry.dim, geometry.dim))
     step, total = 1e-5, 0
     eye = jnp.eye(geometry.dim)

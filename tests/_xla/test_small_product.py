@@ -44,5 +44,5 @@ def test_reverse_mode_has_no_short_sums():
 
 def test_newton_factor_of_rotations_only_removes_rounding():
     """On the group the factor is the identity: what it changes is rounding."""
-    y = abx.SO(3).random_point(jr.PRNGKey(0), jnp.float64)
+    y = abx.SO(3).random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     assert jnp.max(jnp.abs(feedback(y) - y)) <= 4 * jnp.finfo(jnp.float64).eps

@@ -168,7 +168,7 @@ def test_logarithmic_coordinates_of_the_field(rng):
 
 def test_field_in_logarithmic_coordinates(rng):
     field = LogCholeskyField(7, 6, 8, 2, key=jax.random.PRNGKey(3))
-    point = SPD(3).random_point(jax.random.PRNGKey(4))
+    point = SPD(3).random_point(key=jax.random.PRNGKey(4))
     # At first a Brownian motion of the frame.
     for y in (point, jnp.eye(3)):
         np.testing.assert_allclose(field(y), 0.5 * np.eye(7, 6, -1), atol=1e-12)

@@ -245,7 +245,7 @@ def field_weights(d: int, geometry: Any, seed: int = 3) -> Any:
 
 
 def network(d: int, geometry: Any) -> Any:
-    sizes = [leaf.size for leaf in jax.tree.leaves(geometry.random_point(KEY))]
+    sizes = [leaf.size for leaf in jax.tree.leaves(geometry.random_point(key=KEY))]
     mlp = M.MLP(sum(sizes), d * geometry.dim, 4, 1, final_activation=jnp.tanh, key=KEY)
     return M.VectorField(mlp, d, geometry.dim)
 
@@ -253,7 +253,7 @@ def network(d: int, geometry: Any) -> Any:
 def field_case(alg: Any, geometry: Any, neural: bool) -> Any:
     """The window field, batched, in the state, the log-signature and the weights."""
     keys = jr.split(KEY, 2)
-    points = jax.vmap(lambda k: geometry.random_point(k))(keys)
+    points = jax.vmap(lambda k: geometry.random_point(key=k))(keys)
     lam = 0.3 * normal(2, alg.primitive_size, seed=4)
     if neural:
         start: Any = network(alg.dim, geometry)
@@ -291,7 +291,7 @@ def solve_case(alg: Any, geometry: Any, **options: Any) -> Any:
     """A solve in the path, the initial state and the weights of plain fields."""
     times = 9
     ts = jnp.linspace(0.0, 1.0, times)
-    y0 = geometry.random_point(KEY)
+    y0 = geometry.random_point(key=KEY)
     ito = isinstance(alg, abx.Ito)
 
     def run(weights, xs, steps, y0):
@@ -343,7 +343,7 @@ for _name, (_geometry, _options) in _SOLVES.items():
 def _():
     alg, geometry = abx.Ito(2, 2), abx.SPD(2)
     ts = jnp.linspace(0.0, 1.0, 9)
-    y0 = geometry.random_point(KEY)
+    y0 = geometry.random_point(key=KEY)
 
     def run(net, xs):
         def one(x):
@@ -362,7 +362,7 @@ def _():
     control = abx.dyadic_control(ts, paths(9, 2), alg)
     fields = plain_fields(field_weights(2, geometry), 2, geometry)
     solution = abx.solve_adaptive(
-        fields, geometry.random_point(KEY), control, geometry=geometry
+        fields, geometry.random_point(key=KEY), control, geometry=geometry
     )
     return {"value": project(solution.ys), "times": project(solution.ts)}
 
@@ -371,7 +371,7 @@ def _():
 def _():
     geometry = abx.SO(3)
     ts = jnp.linspace(0.0, 1.0, 9)
-    y0 = geometry.random_point(KEY)
+    y0 = geometry.random_point(key=KEY)
 
     def run(weights, xs):
         control = abx.rough_path(ts, xs, abx.Shuffle(2, 2), window=4)
@@ -561,7 +561,7 @@ for _name, _make in _MODELS.items():
 
 def rotations(times: int) -> tuple[Any, Any]:
     ts = jnp.linspace(0.0, 1.0, times)
-    start = abx.SO(3).random_point(KEY)
+    start = abx.SO(3).random_point(key=KEY)
     along = jnp.stack([jnp.sin(2 * ts), ts, ts**2], axis=1)
     return ts, jax.vmap(lambda u: abx.SO(3).exp(start, u))(along)
 

@@ -37,7 +37,7 @@ def setup(geometry, alg, windows=8, dtype=jnp.float64):
     control = abx.rough_path(ts, xs, alg, window=8, brackets=brackets)
     return (
         Fields(alg.dim, geometry, dtype),
-        geometry.random_point(jr.PRNGKey(3), dtype),
+        geometry.random_point(key=jr.PRNGKey(3), dtype=dtype),
         control,
     )
 

@@ -22,7 +22,7 @@ def sampled(seed=1, steps=64):
 
 def make(geometry, alg, seed=1):
     fields = bounded_fields(2, geometry)
-    y0 = geometry.random_point(jr.PRNGKey(0), jnp.float64)
+    y0 = geometry.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     ts, xs = sampled(seed)
     brackets = None if isinstance(alg, abx.Shuffle) else "realised"
     return fields, y0, abx.rough_path(ts, xs, alg, window=8, brackets=brackets)

@@ -135,7 +135,7 @@ def test_levy_area_system(depth):
 def test_constant_fields_on_a_group_are_solved_exactly():
     """Left-invariant fields and one channel: the group exponential."""
     geometry = abx.SO(3)
-    y0 = geometry.random_point(jr.PRNGKey(0), jnp.float64)
+    y0 = geometry.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     u = jnp.array([[0.4, -1.0, 2.0]])
     control = Control(
         abx.Shuffle(1, 2), jnp.linspace(0.0, 1.0, 5), jnp.full((4, 1), 0.25)

@@ -19,7 +19,7 @@ from .harness import bounded_fields, Control
 def case():
     geometry, steps = abx.SO(3), 64
     fields = bounded_fields(2, geometry)
-    y0 = geometry.random_point(jr.PRNGKey(0), jnp.float64)
+    y0 = geometry.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     dx = jr.normal(jr.PRNGKey(1), (steps, 2), jnp.float64) / np.sqrt(steps)
     xs = jnp.concatenate([jnp.zeros((1, 2)), jnp.cumsum(dx, axis=0)])
     ts = jnp.linspace(0.0, 1.0, steps + 1)
@@ -288,7 +288,7 @@ def test_ito_needs_a_connection(case):
         def christoffel(self, y, u, v): ...
         def bracket(self, y, u, v): ...
         def belongs(self, y, tol=None): ...
-        def random_point(self, key, dtype=None): ...
+        def random_point(self, *, key, dtype=None): ...
 
     with pytest.raises(ValueError, match="no connection"):
         abx.solve(fields, y0, control, geometry=Bare())
