@@ -13,7 +13,7 @@ import arborax as abx
 
 
 ts = jnp.linspace(0.0, 1.0, 129)
-path = abx.brownian(jr.key(0), ts, dim=2)
+path = abx.brownian(ts, dim=2, key=jr.key(0))
 brackets = abx.brownian_brackets(ts, dim=2)
 
 # %% [markdown]

@@ -16,7 +16,7 @@ import arborax as abx
 
 sigma, steps = 0.8, 1024
 ts = jnp.linspace(0.0, 1.0, steps + 1)
-path = abx.brownian(jr.key(1), ts, dim=1)
+path = abx.brownian(ts, dim=1, key=jr.key(1))
 brackets = abx.brownian_brackets(ts, dim=1)
 y0 = jnp.ones(1)
 exact = {

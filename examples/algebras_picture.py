@@ -164,7 +164,7 @@ def table(path, depth):
 
 
 def main(folder="demo-output"):
-    path = abx.brownian(jr.key(7), jnp.linspace(0.0, 1.0, 401), dim=2)
+    path = abx.brownian(jnp.linspace(0.0, 1.0, 401), dim=2, key=jr.key(7))
     print(f"arborax {abx.__version__} on JAX {jax.__version__}")
     table(path, depth=3)
     target = pathlib.Path(folder)

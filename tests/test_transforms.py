@@ -167,12 +167,12 @@ def path_rows():
         yield row(
             f"{kind.__name__}", lambda x, kind=kind: kind(TS, x).evaluate(jnp.array(at))
         )
-    yield row("brownian", lambda ts: abx.brownian(KEY, ts, 2), TS)
+    yield row("brownian", lambda ts: abx.brownian(ts, 2, key=KEY), TS)
     yield row("brownian_brackets", lambda ts: abx.brownian_brackets(ts, 2), TS)
     draws = RNG.normal(size=(4, 2))
     yield row(
         "riemann_liouville",
-        lambda x: abx.riemann_liouville(KEY, 4, 0.3, dim=2, increments=x)[0],
+        lambda x: abx.riemann_liouville(4, 0.3, dim=2, increments=x, key=KEY)[0],
         draws,
     )
 

@@ -192,7 +192,9 @@ def test_wong_zakai_route_converges_to_the_same_law():
     errors, eta, hurst, paths = [], 1.0, 0.25, 1024
     for n in (16, 64):
         key = jr.PRNGKey(n)
-        y, dw = abx.riemann_liouville(key, n, hurst, shape=(paths,), dtype=jnp.float64)
+        y, dw = abx.riemann_liouville(
+            n, hurst, key=key, shape=(paths,), dtype=jnp.float64
+        )
         t = jnp.linspace(0, 1, n + 1)
         w = jnp.pad(jnp.cumsum(dw[..., 0], axis=1), [(0, 0), (1, 0)])
         clock = t ** (2 * hurst) * eta**2 / 2

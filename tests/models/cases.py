@@ -36,7 +36,7 @@ CAUSAL = {
 def driver(model, times=10, dtype=jnp.float64, seed=1):
     ts = jnp.linspace(0, 1, times, dtype=dtype) ** 2 + 0.1
     return M.brownian_driver(
-        jr.PRNGKey(seed), ts, model.channels - 1, brackets=model.calculus == "ito"
+        ts, model.channels - 1, brackets=model.calculus == "ito", key=jr.PRNGKey(seed)
     )
 
 

@@ -46,7 +46,7 @@ def test_half_of_a_brownian_path_has_the_whole_quadratic_variation(kind, getkey)
     standard errors of the mean over paths and channels. (Interpolation gives 1/2.)"""
     paths, steps = 64, 400
     ts = np.linspace(0.0, 1.0, steps + 1)
-    xs = abx.brownian(getkey(), ts, 2, (paths,))
+    xs = abx.brownian(ts, 2, (paths,), key=getkey())
     mask = np.random.default_rng(1).random(xs.shape) < 0.5
     mask = mask[..., 0] if kind == "points" else mask
     mask[:, 0] = mask[:, -1] = True
@@ -133,7 +133,7 @@ def test_hayashi_yoshida_is_the_sum_over_overlapping_intervals(rng):
 def test_hayashi_yoshida_sees_channels_that_are_never_observed_together(getkey):
     """Correlation 0.8, observed in turn: previous tick sees none of it."""
     ts = np.linspace(0.0, 1.0, 201)
-    w = abx.brownian(getkey(), ts, 2, (200,))
+    w = abx.brownian(ts, 2, (200,), key=getkey())
     xs = jnp.stack([w[..., 0], 0.8 * w[..., 0] + 0.6 * w[..., 1]], axis=-1)
     mask = np.zeros(xs.shape, bool)
     mask[:, ::2, 0] = mask[:, 1::2, 1] = True

@@ -165,7 +165,7 @@ def test_stratonovich_fractional():
     geometry, hurst = abx.SO(3), 0.4
     fields, y0, _ = case(geometry)
     xs = abx.fractional_brownian(
-        jr.PRNGKey(3), 512, hurst, dim=2, shape=(32,), dtype=jnp.float64
+        512, hurst, dim=2, shape=(32,), dtype=jnp.float64, key=jr.PRNGKey(3)
     )
     reference = flow_reference(fields, y0, xs, geometry)
     for depth, floor in ((2, 0.2), (3, 0.6)):

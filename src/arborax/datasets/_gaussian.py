@@ -64,12 +64,12 @@ class RoughOrnsteinUhlenbeck(AbstractLaw):
     def simulate(self, key, paths, dtype):
         dt = self.horizon / self.steps
         noise = fractional_brownian(
-            key,
             self.steps,
             self.hurst,
             horizon=self.horizon,
             shape=(paths,),
             dtype=dtype,
+            key=key,
         )[..., 0]
         decay = self.sigma * np.exp(-self.kappa * dt * (np.arange(self.steps) + 0.5))
         table = jnp.asarray(_weights(decay), dtype)

@@ -116,12 +116,12 @@ class RoughBergomi(AbstractLaw):
         first, second = jr.split(key)
         dt = self.horizon / self.steps
         y, dw = riemann_liouville(
-            first,
             self.steps,
             self.hurst,
             horizon=self.horizon,
             shape=(paths,),
             dtype=dtype,
+            key=first,
         )
         t = self.times()[:-1]
         compensator = jnp.asarray(self.eta**2 / 2 * t ** (2 * self.hurst), dtype)

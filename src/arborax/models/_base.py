@@ -166,7 +166,7 @@ class AbstractCausalModel(AbstractModel):
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         ito = self.calculus == "ito"
         driver = brownian_driver(
-            key, ts, self.channels - 1, shape, brackets=ito, dtype=dtype
+            ts, self.channels - 1, shape, brackets=ito, dtype=dtype, key=key
         )
         return self.predict(driver)
 

@@ -86,7 +86,7 @@ def _driver(
 ) -> SampledPath:
     count = paths // 2 if mirrored else paths
     driver = models.brownian_driver(
-        key, ts, model.channels - 1, (count,), brackets=model.calculus == "ito"
+        ts, model.channels - 1, (count,), key=key, brackets=model.calculus == "ito"
     )
     if not mirrored:
         return driver
