@@ -45,7 +45,7 @@ def load_config(setting="arborax", preset="quick", **changes):
 
 @pytest.fixture(scope="module")
 def values():
-    return LAW.sample(jax.random.PRNGKey(5), 1024).values
+    return LAW.sample(1024, key=jax.random.PRNGKey(5)).values
 
 
 @pytest.fixture(scope="module")
@@ -124,7 +124,7 @@ def test_generated_paths(name, values):
     generator = make_generator(config, data, jax.random.PRNGKey(1))
     ts = jnp.linspace(0, 1, 65)
     key = jax.random.PRNGKey(2)
-    both = eqx.filter_jit(lambda g: [g.sample(key, ts, 3, s) for s in (1, 16)])
+    both = eqx.filter_jit(lambda g: [g.sample(ts, 3, s, key=key) for s in (1, 16)])
     paths, knots = both(generator)
     assert paths.shape == (3, 65, 6)
     np.testing.assert_allclose(paths[:, 0], [[1, 0, 1, 0, 0, 1]] * 3, atol=1e-12)
@@ -199,7 +199,9 @@ def test_log_head_stays_on_the_cone(values):
     last = generator.model.readout.weight
     wild = eqx.tree_at(lambda g: g.model.readout.weight, generator, 20 * last)
     ts = jnp.linspace(0, 1, 65, dtype=jnp.float32)
-    paths = eqx.filter_jit(lambda g, k: g.sample(k, ts, 8))(wild, jax.random.PRNGKey(0))
+    paths = eqx.filter_jit(lambda g, k: g.sample(ts, 8, key=k))(
+        wild, jax.random.PRNGKey(0)
+    )
     assert cone(np.asarray(paths))["points_off"] == 0
     np.testing.assert_allclose(paths[:, 0], [[1, 0, 1, 0, 0, 1]] * 8, atol=1e-6)
 
@@ -240,7 +242,7 @@ def test_objectives_prefer_the_truth(name, setting, coordinates, values):
     class Fixed(eqx.Module):
         paths: jax.Array
 
-        def sample(self, key, ts, paths, stride, mirrored):
+        def sample(self, ts, paths, stride, mirrored, *, key):
             return self.paths[:paths, ::stride]
 
     objective, data = make_objective(name, config, parts)
@@ -248,7 +250,9 @@ def test_objectives_prefer_the_truth(name, setting, coordinates, values):
     batch = jax.tree.map(jnp.asarray, data(jax.random.PRNGKey(1), 0))
     key = jax.random.PRNGKey(2)
     same = float(objective(Fixed(jnp.asarray(values[512:768])), batch, key))
-    wild = SPDDiffusion(steps=64, sigma=0.6).sample(jax.random.PRNGKey(7), 256).values
+    wild = (
+        SPDDiffusion(steps=64, sigma=0.6).sample(256, key=jax.random.PRNGKey(7)).values
+    )
     other = float(objective(Fixed(jnp.asarray(wild)), batch, key))
     assert np.isfinite(same) and abs(same) < other / 4
 

@@ -61,7 +61,7 @@ def test_batches_gradients_and_single_precision(name):
     @eqx.filter_jit
     @eqx.filter_value_and_grad(has_aux=True)
     def loss(model):
-        out = model.sample(jr.PRNGKey(3), ts, (2, 1))
+        out = model.sample(ts, (2, 1), key=jr.PRNGKey(3))
         return jnp.mean(out**2), out
 
     (_, out), grads = loss(model)

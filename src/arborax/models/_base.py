@@ -143,19 +143,19 @@ class AbstractCausalModel(AbstractModel):
 
     def sample(
         self,
-        key: PRNGKeyArray,
         ts: ArrayLike,
         shape: tuple[int, ...] | int = (),
         *,
+        key: PRNGKeyArray,
         dtype: Any = None,
     ) -> PyTree[Array]:
         """Paths generated from time and `channels - 1` fresh Brownian motions.
 
         **Arguments:**
 
-        - `key`: a JAX random key.
         - `ts`: `(times,)`, strictly increasing.
         - `shape`: batch shape, or a number of paths.
+        - `key`: a JAX random key.
         - `dtype`: of the driver; `None`: that of `ts`.
 
         **Returns:**

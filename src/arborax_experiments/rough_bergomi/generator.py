@@ -19,10 +19,10 @@ class Generator(eqx.Module):
     anchor: bool = eqx.field(static=True)
 
     def sample(
-        self, key: PRNGKeyArray, ts: Float[Array, " times"], paths: int
+        self, ts: Float[Array, " times"], paths: int, *, key: PRNGKeyArray
     ) -> Float[Array, "paths times 1"]:
         """Generated paths."""
-        out = self.model.sample(key, ts, paths) * self.scale
+        out = self.model.sample(ts, paths, key=key) * self.scale
         return out - out[:, :1] if self.anchor else out
 
 

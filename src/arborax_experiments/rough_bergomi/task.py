@@ -82,7 +82,7 @@ with a kernel that no model was trained on.</p>"""
         test = data.splits.test
         # The first paths are scored; all of them price options.
         count = max(len(test), config.price_paths)
-        generated = generate(fitted.model, key, test.ts, count)
+        generated = generate(fitted.model, test.ts, count, key=key)
         scores = score(
             generated, test, data.splits.train, config, fresh=data.fresh, seed=seed
         )

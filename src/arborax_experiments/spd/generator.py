@@ -31,11 +31,12 @@ class Generator(eqx.Module):
 
     def sample(
         self,
-        key: PRNGKeyArray,
         ts: Float[Array, " times"],
         paths: int,
         stride: int = 1,
         mirrored: bool = False,
+        *,
+        key: PRNGKeyArray,
     ) -> Float[Array, "paths some k"]:
         """Generated paths at every `stride`-th time.
 
