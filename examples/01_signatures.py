@@ -65,9 +65,9 @@ print("largest difference:", jnp.abs(convert(short) - long).max())
 
 # %%
 joined = abx.combine(
-    gl,
     abx.signature(path[:65], gl, brackets=brackets[:64]),
     abx.signature(path[64:], gl, brackets=brackets[64:]),
+    gl,
 )
 whole = abx.signature(path, gl, brackets=brackets)
 print("defect of Chen's identity:", jnp.abs(joined - whole).max())

@@ -154,7 +154,7 @@ def table(path, depth):
         first, second = signatures(path[: half + 1], alg), signatures(path[half:], alg)
         for name, value in whole.items():
             joined = abx.combine(
-                alg, jnp.asarray(first[name]), jnp.asarray(second[name])
+                jnp.asarray(first[name]), jnp.asarray(second[name]), alg
             )
             defect = np.abs(np.asarray(joined) - value).max()
             sizes = (alg.size, alg.primitive_size)

@@ -116,10 +116,10 @@ def signature_rows():
         "log_signature (MuntheKaasWright)",
         lambda x: abx.log_signature(x, MKW, "realised"),
     )
-    yield row("combine", lambda x: abx.combine(GL, x, 0.5 * x), element(GL))
+    yield row("combine", lambda x: abx.combine(x, 0.5 * x, GL), element(GL))
     yield row("expanding_signature", lambda x: abx.expanding_signature(x, SH2))
     before = jnp.asarray(element(SH2))
-    yield row("extend_signature", lambda x: abx.extend_signature(SH2, before, x))
+    yield row("extend_signature", lambda x: abx.extend_signature(before, x, SH2))
     yield row("windowed_signature", lambda x: abx.windowed_signature(x, SH2, 2))
     yield row(
         "windowed_log_signature",
@@ -128,7 +128,7 @@ def signature_rows():
     steps = 0.3 * RNG.normal(size=(4, SH2.primitive_size))
     yield row(
         "signature_from_increments",
-        lambda x: abx.signature_from_increments(SH2, x),
+        lambda x: abx.signature_from_increments(x, SH2),
         steps,
     )
     yield row(

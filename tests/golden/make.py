@@ -178,9 +178,9 @@ def _():
             abx.expanding_signature(x, alg),
             abx.windowed_signature(x, alg, 3),
             abx.windowed_log_signature(x, alg, 3),
-            abx.extend_signature(alg, first, x[3:]),
-            abx.combine(alg, first, abx.signature(x[3:], alg)),
-            abx.signature_from_increments(alg, steps),
+            abx.extend_signature(first, x[3:], alg),
+            abx.combine(first, abx.signature(x[3:], alg), alg),
+            abx.signature_from_increments(steps, alg),
         )
 
     return value_and_gradient(run, paths(9, 2), normal(5, alg.primitive_size))

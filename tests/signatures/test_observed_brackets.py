@@ -190,7 +190,7 @@ def test_controls_carry_the_observed_brackets(kind, rng):
     control = abx.rough_path(None, path, GL, window=5, brackets="realised")
     total = jnp.zeros(GL.size)
     for lam in control.log_signatures:
-        total = abx.combine(GL, total, GL.exp(GL.from_primitive(lam)))
+        total = abx.combine(total, GL.exp(GL.from_primitive(lam)), GL)
     close(total, whole)
     knots = np.linspace(ts[0], ts[-1], 6)
     control = abx.rough_path(None, path, GL, knots=knots, brackets="realised")
@@ -200,7 +200,7 @@ def test_controls_carry_the_observed_brackets(kind, rng):
     total = jnp.zeros(GL.size)
     for s, t in halves:
         lam = control.log_signature(s, t, 1)
-        total = abx.combine(GL, total, GL.exp(GL.from_primitive(lam)))
+        total = abx.combine(total, GL.exp(GL.from_primitive(lam)), GL)
     close(total, GL.exp(GL.from_primitive(control.log_signatures[1])))
 
 
@@ -211,11 +211,11 @@ def test_streams_carry_the_observed_brackets(rng):
     close(abx.expanding_signature(path, ITO, "realised")[-1], whole)
     total = jnp.zeros(ITO.size)
     for part in abx.windowed_signature(path, ITO, 7, "realised"):
-        total = abx.combine(ITO, total, part)
+        total = abx.combine(total, part, ITO)
     close(total, whole)
     first = abx.signature(path.slice(0, 9), ITO, "realised")
     rest = path.slice(8, TIMES)
-    close(abx.extend_signature(ITO, first, rest, "realised"), whole)
+    close(abx.extend_signature(first, rest, ITO, "realised"), whole)
 
 
 AUGMENTATIONS = {

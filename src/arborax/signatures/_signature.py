@@ -131,7 +131,7 @@ def signature_of_steps(
     """
     lead = _leading(steps, values)
     if not isinstance(alg, WordAlgebra | TreeAlgebra):
-        return signature_from_increments(alg, _letters(alg, steps, values))
+        return signature_from_increments(_letters(alg, steps, values), alg)
     if isinstance(alg, TreeAlgebra) and _is_left_point(brackets):
         (rows,) = _left_point_rows(alg, steps, values)
         return rows.T.reshape(*lead, alg.size)
@@ -256,13 +256,13 @@ def log_signature(
     return read.guard(log_signature_of_steps(alg, None, read.brackets, read.values))
 
 
-def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:
+def combine(s: Array, t: Array, alg: AbstractHopfAlgebra) -> Float[Array, "..."]:
     """Chen's identity: the signature over two adjacent intervals, in time order."""
     return alg.product(*read_elements(alg, s=s, t=t))
 
 
 def signature_from_increments(
-    alg: AbstractHopfAlgebra, ell: Float[Array, "..."]
+    ell: Float[Array, "..."], alg: AbstractHopfAlgebra
 ) -> Float[Array, "..."]:
     r"""Signature of a general (branched) rough path given step by step.
 

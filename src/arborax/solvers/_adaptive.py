@@ -85,7 +85,7 @@ def dyadic_control(
     group = alg.exp(alg.from_primitive(control.log_signatures))
     out = [control.log_signatures]
     for _ in range(levels):
-        group = combine(alg, group[0::2], group[1::2])
+        group = combine(group[0::2], group[1::2], alg)
         out.append(alg.to_primitive(alg.log(group)))
     return DyadicControl(alg, control.calculus, control.knots, tuple(out[::-1]))
 
