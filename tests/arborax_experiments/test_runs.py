@@ -136,7 +136,9 @@ def test_parameter_counts():
     for name, count in expected.items():
         other = dataclasses.replace(config, model=name)
         key = jax.random.PRNGKey(0)
-        generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
+        generator = eqx.filter_eval_shape(
+            lambda k: make_generator(other, data, key=k), key
+        )
         assert parameter_count(generator) == count, name
     assert set(TASK.models) == {*expected, "bnrde-bk"}
 

@@ -59,7 +59,9 @@ def result(folder):
     fast."""
 
     def small(self, config, data, key):
-        return make_generator(dataclasses.replace(config, model="gru"), data.train, key)
+        return make_generator(
+            dataclasses.replace(config, model="gru"), data.train, key=key
+        )
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(TASK), "model", small)
@@ -98,19 +100,23 @@ def test_parameter_counts():
     for name in TASK.models:
         other = dataclasses.replace(config, model=name)
         key = jax.random.PRNGKey(0)
-        generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
+        generator = eqx.filter_eval_shape(
+            lambda k: make_generator(other, data, key=k), key
+        )
         counts[name] = parameter_count(TASK.trained(generator))
         fair = dataclasses.replace(other, noise=6)
-        whole = eqx.filter_eval_shape(lambda k: make_generator(fair, data, k), key)
+        whole = eqx.filter_eval_shape(lambda k: make_generator(fair, data, key=k), key)
         channels = 7 if name in ("bnrde", "bnrde-ito", "bnrde-bk", "log-ncde") else 2
         assert generator.model.channels == channels and whole.model.channels == 7
     assert counts["bnrde"] == counts["bnrde-ito"] == 6384
     shallow = dataclasses.replace(config, depth=2)
-    generator = eqx.filter_eval_shape(lambda k: make_generator(shallow, data, k), key)
+    generator = eqx.filter_eval_shape(
+        lambda k: make_generator(shallow, data, key=k), key
+    )
     assert parameter_count(TASK.trained(generator)) == 4272
     # The constant start is not trained.
     still = dataclasses.replace(shallow, start="identity")
-    generator = eqx.filter_eval_shape(lambda k: make_generator(still, data, k), key)
+    generator = eqx.filter_eval_shape(lambda k: make_generator(still, data, key=k), key)
     assert parameter_count(TASK.trained(generator)) == 4272 - (
         8 * 32 + 33 * 32 + 33 * 6
     )
@@ -121,7 +127,7 @@ def test_generated_paths(name, values):
     """They start at the identity, and knots are those of the whole path."""
     config = load_config(preset="smoke", model=name, head="vech")
     data = values[:4].astype(np.float64)
-    generator = make_generator(config, data, jax.random.PRNGKey(1))
+    generator = make_generator(config, data, key=jax.random.PRNGKey(1))
     ts = jnp.linspace(0, 1, 65)
     key = jax.random.PRNGKey(2)
     both = eqx.filter_jit(lambda g: [g.sample(ts, 3, s, key=key) for s in (1, 16)])
@@ -195,7 +201,7 @@ def test_field_in_logarithmic_coordinates(rng):
 
 def test_log_head_stays_on_the_cone(values):
     config = load_config(preset="smoke", model="gru", head="log")
-    generator = make_generator(config, values[:4], jax.random.PRNGKey(1))
+    generator = make_generator(config, values[:4], key=jax.random.PRNGKey(1))
     last = generator.model.readout.weight
     wild = eqx.tree_at(lambda g: g.model.readout.weight, generator, 20 * last)
     ts = jnp.linspace(0, 1, 65, dtype=jnp.float32)

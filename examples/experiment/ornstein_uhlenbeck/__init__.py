@@ -38,7 +38,7 @@ class OrnsteinUhlenbeckTask(AbstractTask):
         law = OrnsteinUhlenbeck(steps=config.steps)
         return dataset(law, config.paths, folder=cache).split()
 
-    def model(self, config, data, key):
+    def model(self, config, data, *, key):
         options = dict(dtype=data.train.values.dtype, key=key)
         if config.model == "bnrde":
             sizes = dict(hidden=config.hidden, width=config.width, window=config.window)

@@ -27,7 +27,7 @@ class Generator(eqx.Module):
 
 
 def make_generator(
-    config: Config, data: Float[np.ndarray, "paths times 1"], key: PRNGKeyArray
+    config: Config, data: Float[np.ndarray, "paths times 1"], *, key: PRNGKeyArray
 ) -> Generator:
     """A generator with fresh weights.
 

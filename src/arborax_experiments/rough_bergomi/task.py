@@ -62,8 +62,8 @@ with a kernel that no model was trained on.</p>"""
         count = FRESH_SETS * len(splits.test)
         return Data(splits, dataset(law, count, seed=seed + 1, folder=cache))
 
-    def model(self, config: Config, data: Data, key: Any) -> Generator:
-        return make_generator(config, data.splits.train.values, key)
+    def model(self, config: Config, data: Data, *, key: Any) -> Generator:
+        return make_generator(config, data.splits.train.values, key=key)
 
     def stages(self, config: Config, data: Data) -> Iterator[Stage]:
         validation, train = Validation(config, data.splits), data.splits.train

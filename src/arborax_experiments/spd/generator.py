@@ -105,7 +105,7 @@ def _knots(model: Any, driver: SampledPath, xs: Array) -> Array:
 
 
 def make_generator(
-    config: Config, data: Float[np.ndarray, "paths times k"], key: PRNGKeyArray
+    config: Config, data: Float[np.ndarray, "paths times k"], *, key: PRNGKeyArray
 ) -> Generator:
     """A generator with fresh weights.
 

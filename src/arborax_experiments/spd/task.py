@@ -52,8 +52,8 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
     def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
         return load(config, cache)
 
-    def model(self, config: Config, data: Parts, key: Any) -> Generator:
-        return make_generator(config, data.train, key)
+    def model(self, config: Config, data: Parts, *, key: Any) -> Generator:
+        return make_generator(config, data.train, key=key)
 
     def trained(self, model: Generator) -> Any:
         return model.trained
