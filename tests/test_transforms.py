@@ -251,7 +251,7 @@ def solve_rows():
     yield Row("solve", "Solution.evaluate", evaluate, PATH)
 
     def with_args(rates):
-        driven = lambda t, y, args: fields(y) * args["rates"]  # noqa: E731
+        driven = lambda t, y, args: fields(y) * args["rates"][None]  # noqa: E731
         control = abx.rough_path(TS, jnp.asarray(PATH), SH2, window=2)
         return abx.solve(driven, jnp.zeros(3), control, args={"rates": rates}).ys
 

@@ -44,7 +44,7 @@ class MNODE(AbstractModel):
         width: int = 32,
         depth: int = 3,
         activation: Callable = jax.nn.softplus,
-        solver: AbstractSolver | None = None,
+        solver: AbstractSolver | diffrax.AbstractSolver | None = None,
         substeps: int = 4,
         dtype: Any = None,
         key: PRNGKeyArray,
@@ -54,7 +54,8 @@ class MNODE(AbstractModel):
         - `geometry`: where the solution lives, points being single arrays; default
             `SO(3)`.
         - `width`, `depth`, `activation`: of the perceptron.
-        - `solver`: scheme inside a chart, default Tsit5; `substeps` of it a sample.
+        - `solver`: scheme inside a chart, of arborax or Diffrax, default
+            `diffrax.Tsit5()`; `substeps` of it per sample.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """

@@ -41,7 +41,7 @@ class Core(eqx.Module):
         initial_depth: int = 2,
         activation: Callable = jax.nn.softplus,
         final_activation: Callable = jnp.tanh,
-        solver: AbstractSolver | None = None,
+        solver: AbstractSolver | diffrax.AbstractSolver | None = None,
         adaptive: tuple[float, float] | None = None,
         max_steps: int = 16384,
         dtype: Any = None,
@@ -156,7 +156,7 @@ class NCDE(AbstractCausalModel):
         - `hidden`, `width`, `depth`, `initial_width`, `initial_depth`: sizes, by
             default 32 for states and layers, two hidden layers.
         - `activation`, `final_activation`: of the fields, default softplus and tanh.
-        - `solver`: fixed-step scheme, default Tsit5.
+        - `solver`: fixed-step scheme of arborax or Diffrax, default `diffrax.Tsit5()`.
         - `adaptive`: `None`, or tolerances `(rtol, atol)` of an adaptive solve;
             `max_steps` bounds its steps.
         - `dtype`: of the weights.
