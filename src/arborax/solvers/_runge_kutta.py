@@ -248,16 +248,18 @@ def as_solver(
     if not isinstance(solver, AbstractSolver):
         if not isinstance(getattr(solver, "tableau", None), diffrax.ButcherTableau):
             raise TypeError(
-                "`solver` must be an arborax scheme such as `CFEES25()`, or an "
-                f"explicit Diffrax Runge-Kutta solver, got {shown(solver)}."
+                "`solver` must be an arborax scheme such as `CFEES25()`, `CF4()` or "
+                "`LieEuler()`, or an explicit Diffrax Runge-Kutta solver, got "
+                f"{shown(solver)}."
             )
+        scheme = EuclideanRK(solver)
         if geometry is not None and not geometry.flat:
             name = type(solver).__name__
             raise ValueError(
                 f"`diffrax.{name}` adds increments and would leave {geometry}. Use "
                 f"`RKMK(diffrax.{name}())`, or a scheme such as `CFEES25` or `CF4`."
             )
-        solver = EuclideanRK(solver)
+        solver = scheme
     if geometry is not None:
         solver.check(geometry, calculus)
     return solver
