@@ -23,7 +23,7 @@ from ._checks import as_state, check_calculus, check_count, check_geometry
 from ._low_storage import CF4
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
-from ._solution import Interpolation, Solution
+from ._solution import DenseStates, Solution
 from ._window import step_window
 
 
@@ -279,5 +279,5 @@ def solve_adaptive(
         "errors": np.array(errors),
     }
     knots = jnp.asarray(np.array(ts))
-    between = Interpolation(knots, geometry, "geodesic")
+    between = DenseStates(knots, geometry, "geodesic")
     return Solution(knots, stacked, result, stats, between)

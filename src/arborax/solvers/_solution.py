@@ -18,7 +18,7 @@ from ._results import RESULTS
 from ._window import step_window
 
 
-class Interpolation(eqx.Module):
+class DenseStates(eqx.Module):
     """States between knots, from the states at the knots.
 
     All that is not an array is static and hashable, so that a solution can be returned
@@ -26,7 +26,7 @@ class Interpolation(eqx.Module):
     """
 
     knots: Real[Array, " knots"]
-    arrays: list[Array | None]
+    arrays: list[Any]
     others: tuple = eqx.field(static=True)
     structure: Any = eqx.field(static=True)
     geometry: AbstractGeometry = eqx.field(static=True)
@@ -89,7 +89,7 @@ class Solution(eqx.Module):
     - `result`: a member of [`arborax.RESULTS`][]; compare with `RESULTS.successful`,
         or print it.
     - `stats`: numbers of windows, steps and field evaluations.
-    - `interpolation`: what `evaluate` needs, or `None`.
+    - `dense`: what `evaluate` needs, or `None`.
     - `states`: the states at the knots for `evaluate`; `None` if `ys` are these.
     """
 
@@ -97,7 +97,7 @@ class Solution(eqx.Module):
     ys: PyTree[Array]
     result: RESULTS
     stats: dict[str, Any]
-    interpolation: Interpolation | None = None
+    dense: DenseStates | None = None
     states: PyTree[Array] | None = None
 
     def evaluate(self, t: Any) -> PyTree[Array]:
@@ -116,13 +116,13 @@ class Solution(eqx.Module):
         The states, with the axes of `t` in front. For a batch of solutions write
         `jax.vmap(lambda sol: sol.evaluate(t))(sol)`.
         """
-        if self.interpolation is None:
+        if self.dense is None:
             raise ValueError(
                 "this solution does not hold what lies between its knots. Solve with "
                 "the default `saveat`, or with `diffrax.SaveAt(.., dense=True)`, and "
                 "with a control from `arborax.rough_path`."
             )
-        knots = self.interpolation.knots
+        knots = self.dense.knots
         if knots.ndim != 1:
             raise ValueError(
                 "this is a batch of solutions. Evaluate it by "
@@ -130,7 +130,7 @@ class Solution(eqx.Module):
             )
         ts, _ = as_times(t, knots)
         states = self.ys if self.states is None else self.states
-        ys = self.interpolation.evaluate(states, ts.ravel())
+        ys = self.dense.evaluate(states, ts.ravel())
         return jtu.tree_map(lambda y: y.reshape(ts.shape + y.shape[1:]), ys)
 
     def __repr__(self) -> str:

@@ -26,7 +26,7 @@ from ._checks import (
 from ._low_storage import CFEES25
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
-from ._solution import Interpolation, Solution
+from ._solution import DenseStates, Solution
 
 
 _INTERPOLATIONS = ("log-ode", "geodesic", "linear")
@@ -95,18 +95,18 @@ def judge(geometry: AbstractGeometry, y0, last, saved) -> RESULTS:
     return RESULTS.where(geometry.belongs(y0), result, RESULTS.off_manifold)
 
 
-def _interpolation(
+def _dense_states(
     kind: str, knots, states, field: WindowField, solver, substeps: int, control
-) -> Interpolation:
+) -> DenseStates:
     """What finds states between knots."""
     if kind != "log-ode":
-        return Interpolation(knots, field.geometry, kind)
+        return DenseStates(knots, field.geometry, kind)
     if not is_concrete(states):
         # A plain function must not carry traced arrays out of what is compiled.
         start = jtu.tree_map(lambda leaf: leaf[0], states)
         field = dataclasses.replace(field, fields=field.fields.hoist(knots[0], start))
     problem = (field, solver, substeps, control)
-    return Interpolation(knots, field.geometry, kind, problem)
+    return DenseStates(knots, field.geometry, kind, problem)
 
 
 def _collect(
@@ -212,27 +212,27 @@ def solve(
     keep = saved.dense or saved.ts is not None or saved.every > 0
     last, rest = adjoint.run(field, solver, substeps, y0, lams, knots, keep)
 
-    states = interpolated = inner = None
+    states = dense = inner = None
     outside = jnp.zeros((), bool)
     if keep:
         first_and_rest = lambda a, b: jnp.concatenate([a[None], b])  # noqa: E731
         states = jtu.tree_map(first_and_rest, y0, rest)
     if saved.dense or saved.ts is not None:
-        interpolated = _interpolation(
+        dense = _dense_states(
             interpolation, knots, states, field, solver, substeps, control
         )
         if saved.ts is not None:
             times, outside = as_times(saved.ts, knots)
-            inner = times, interpolated.evaluate(states, times)
+            inner = times, dense.evaluate(states, times)
     ts, ys = _collect(saved, knots, states, y0, last, inner)
     result = judge(geometry, y0, last, ys)
     result = RESULTS.where(jnp.any(outside), RESULTS.times_outside, result)
     if not saved.dense:
-        interpolated = states = None
+        dense = states = None
     elif ys is states:
         states = None
     if throw:
         ys, states = throw_failure(result, (ys, states))
     windows = lams.shape[0]
     stats = {"num_windows": windows, "num_steps": windows * substeps}
-    return Solution(ts, ys, result, stats, interpolated, states)
+    return Solution(ts, ys, result, stats, dense, states)
