@@ -38,9 +38,7 @@ NOTES = (
     "- Gradient within 4x of the value: met in every cell, on Euclidean space and at "
     "depth 2 on SPD(3) by two to four per cent, which is as much as repeated runs "
     "differ by. Matrix products alone make it four: the forward pass, its "
-    "recomputation in reverse, and two products for each of them. Storing instead of "
-    "recomputing takes longer (`arborax direct` on Euclidean space; CF-EES schemes "
-    "recompute their stages under both names).",
+    "recomputation in reverse, and two products for each of them.",
     "- 3x the naive lift at d = 7: met; at depth 3 the naive lift does not finish in "
     "two minutes. At d = 2 there are few primitives, and the compiler finds what they "
     "share: there the naive value is slower by little at depth 2 and by half or more "
@@ -165,7 +163,7 @@ def measure(functions, args, reps):
 def problem(geometry, alg, windows, batch):
     keys = jr.split(jr.PRNGKey(0), 3)
     fields = make_fields(alg.dim, geometry, keys[0])
-    y0 = geometry.random_point(keys[1], jnp.float32)
+    y0 = geometry.random_point(key=keys[1], dtype=jnp.float32)
     steps = 4 * windows
     dx = jr.normal(keys[2], (batch, steps, alg.dim)) / np.sqrt(steps)
     xs = jnp.concatenate([jnp.zeros((batch, 1, alg.dim)), jnp.cumsum(dx, 1)], axis=1)
@@ -185,7 +183,7 @@ def through_solve(geometry, solver, adjoint):
             control,
             geometry=geometry,
             solver=solver,
-            save="final",
+            saveat=diffrax.SaveAt(t1=True),
             adjoint=adjoint,
             throw=False,
         ).ys[0]
@@ -219,11 +217,10 @@ def through_naive(geometry, solver, alg):
 def methods_of(geometry, alg, solver, rivals):
     """What is measured in a cell: `{(method, "value" or "gradient"): function}`."""
     ours = "arborax"
-    out = {(ours, "value"): through_solve(geometry, solver, "checkpointed")}
+    out = {(ours, "value"): through_solve(geometry, solver, abx.CheckpointedAdjoint())}
     out[ours, "gradient"] = out[ours, "value"]
-    out["arborax direct", "gradient"] = through_solve(geometry, solver, "direct")
     if solver.reversible:
-        reversible = through_solve(geometry, solver, "reversible")
+        reversible = through_solve(geometry, solver, abx.ReversibleAdjoint())
         out["arborax reversible", "gradient"] = reversible
     for what in rivals.get("diffeqsolve", ()):
         out["diffeqsolve", what] = through_diffrax(geometry, solver)
@@ -283,11 +280,15 @@ def memory_rows():
     """Temporary memory of the gradient against the number of windows."""
     geometry, alg, batch = abx.SO(3), abx.Shuffle(2, 2), 64
     fields = make_fields(alg.dim, geometry, jr.PRNGKey(0))
-    y0 = geometry.random_point(jr.PRNGKey(1), jnp.float32)
+    y0 = geometry.random_point(key=jr.PRNGKey(1), dtype=jnp.float32)
     dynamic, static = eqx.partition(fields, eqx.is_array)
     field = lambda f: abx.lift(f, alg, geometry)  # noqa: E731
     rows = []
-    for adjoint in ("reversible", "checkpointed", "direct"):
+    adjoints = {
+        "reversible": abx.ReversibleAdjoint(),
+        "checkpointed": abx.CheckpointedAdjoint(),
+    }
+    for name, adjoint in adjoints.items():
         for windows in (16, 256, 4096):
             control = _Control(alg, jnp.linspace(0.0, 1.0, windows + 1), None)
 
@@ -301,7 +302,7 @@ def memory_rows():
                         y0,
                         given,
                         geometry=geometry,
-                        save="final",
+                        saveat=diffrax.SaveAt(t1=True),
                         adjoint=adjoint,
                         throw=False,
                     ).ys
@@ -312,7 +313,7 @@ def memory_rows():
             lams = jax.ShapeDtypeStruct(shape, jnp.float32)
             compiled = jax.jit(jax.grad(loss)).lower(dynamic, lams).compile()
             memory = compiled.memory_analysis().temp_size_in_bytes / 1e6
-            row = {"adjoint": adjoint, "windows": windows, "temp_mb": memory}
+            row = {"adjoint": name, "windows": windows, "temp_mb": memory}
             print(row, flush=True)
             rows.append(row)
     return rows

@@ -119,7 +119,7 @@ def solve_cell(geometry: str, size: int, algebra: str, dim: int, depth: int):
             key=jr.PRNGKey(0),
         )
         fields = abx.models.VectorField(mlp, dim, space.dim)
-        y0 = space.random_point(jr.PRNGKey(1), jnp.float32)
+        y0 = space.random_point(key=jr.PRNGKey(1), dtype=jnp.float32)
         ts = jnp.linspace(0.0, 1.0, 129)
         brackets = None if algebra == "Shuffle" else "realised"
 

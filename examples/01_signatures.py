@@ -13,7 +13,7 @@ import arborax as abx
 
 
 ts = jnp.linspace(0.0, 1.0, 129)
-path = abx.brownian(jr.key(0), ts, dim=2)
+path = abx.brownian(ts, dim=2, key=jr.key(0))
 brackets = abx.brownian_brackets(ts, dim=2)
 
 # %% [markdown]
@@ -65,9 +65,9 @@ print("largest difference:", jnp.abs(convert(short) - long).max())
 
 # %%
 joined = abx.combine(
-    gl,
     abx.signature(path[:65], gl, brackets=brackets[:64]),
     abx.signature(path[64:], gl, brackets=brackets[64:]),
+    gl,
 )
 whole = abx.signature(path, gl, brackets=brackets)
 print("defect of Chen's identity:", jnp.abs(joined - whole).max())

@@ -7,6 +7,7 @@
 # on what the control carries.
 
 # %%
+import diffrax
 import jax.numpy as jnp
 import jax.random as jr
 
@@ -15,7 +16,7 @@ import arborax as abx
 
 sigma, steps = 0.8, 1024
 ts = jnp.linspace(0.0, 1.0, steps + 1)
-path = abx.brownian(jr.key(1), ts, dim=1)
+path = abx.brownian(ts, dim=1, key=jr.key(1))
 brackets = abx.brownian_brackets(ts, dim=1)
 y0 = jnp.ones(1)
 exact = {
@@ -52,7 +53,9 @@ for every in (64, 8, 1):
     control = abx.rough_path(
         ts[samples], path[samples], alg, window=64 // every, brackets="realised"
     )
-    sol = abx.solve(fields, y0, control, solver=abx.CF4(), save="final")
+    sol = abx.solve(
+        fields, y0, control, solver=abx.CF4(), saveat=diffrax.SaveAt(t1=True)
+    )
     error = jnp.abs(sol.ys[-1] - exact["ito"][-1])[0]
     print(f"{steps // every:>4} steps: error with the realised bracket {error:.1e}")
 
@@ -64,5 +67,12 @@ for every in (64, 8, 1):
 
 # %%
 control = abx.rough_path(ts, path, alg, window=128, brackets=brackets)
-sol = abx.solve(fields, y0, control, solver=abx.CF4(), substeps=2, ts=ts[::16])
+sol = abx.solve(
+    fields,
+    y0,
+    control,
+    solver=abx.CF4(),
+    substeps=2,
+    saveat=diffrax.SaveAt(ts=ts[::16]),
+)
 print("largest error between knots:", jnp.abs(sol.ys - exact["ito"][::16]).max())

@@ -6,6 +6,7 @@
 # points of the solution by gradient descent through the solver.
 
 # %%
+import diffrax
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -24,7 +25,9 @@ def end_points(axes, control):
     def fields(y):
         return (1 + 0.5 * y[2, 2]) * axes
 
-    return abx.solve(fields, jnp.eye(3), control, geometry=so3, save="final").ys[-1]
+    return abx.solve(
+        fields, jnp.eye(3), control, geometry=so3, saveat=diffrax.SaveAt(t1=True)
+    ).ys[-1]
 
 
 # %% [markdown]
@@ -33,7 +36,7 @@ def end_points(axes, control):
 # The reference takes one window for each sample.
 
 # %%
-path = abx.brownian(jr.key(2), ts, dim=2)
+path = abx.brownian(ts, dim=2, key=jr.key(2))
 reference = end_points(axes, abx.rough_path(ts, path, abx.Shuffle(2, 2)))
 for depth in (1, 2):
     for window in (64, 16):
@@ -50,7 +53,7 @@ print("defect of orthogonality:", jnp.abs(y.T @ y - jnp.eye(3)).max())
 # in the ambient space. `solve` is batched with `jax.vmap`.
 
 # %%
-paths = abx.brownian(jr.key(3), ts, dim=2, shape=(16,))
+paths = abx.brownian(ts, dim=2, shape=(16,), key=jr.key(3))
 alg = abx.Shuffle(dim=2, depth=2)
 controls = jax.vmap(lambda x: abx.rough_path(ts, x, alg, window=32))(paths)
 solve_all = jax.vmap(end_points, in_axes=(None, 0))

@@ -14,9 +14,9 @@ import arborax as abx
 ts = jnp.linspace(0.0, 1.0, 33)
 n = 64
 first, second, third, test = jr.split(jr.key(4), 4)
-x = abx.brownian(first, ts, dim=1, shape=(n,))
-y = abx.brownian(second, ts, dim=1, shape=(n,))
-z = 1.5 * abx.brownian(third, ts, dim=1, shape=(n,))
+x = abx.brownian(ts, dim=1, shape=(n,), key=first)
+y = abx.brownian(ts, dim=1, shape=(n,), key=second)
+z = 1.5 * abx.brownian(ts, dim=1, shape=(n,), key=third)
 
 # %% [markdown]
 # ## Path laws

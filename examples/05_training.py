@@ -21,7 +21,7 @@ bracket = jnp.zeros((32, 2, 2)).at[:, 1, 1].set(1 / 32)  # d<W> = dt, time has n
 
 
 def drivers(key, n):
-    noise = abx.brownian(key, ts, dim=1, shape=(n,))
+    noise = abx.brownian(ts, dim=1, shape=(n,), key=key)
     time = jnp.broadcast_to(ts[:, None], noise.shape)
     return jnp.concatenate([time, noise], axis=-1)
 

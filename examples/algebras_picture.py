@@ -154,7 +154,7 @@ def table(path, depth):
         first, second = signatures(path[: half + 1], alg), signatures(path[half:], alg)
         for name, value in whole.items():
             joined = abx.combine(
-                alg, jnp.asarray(first[name]), jnp.asarray(second[name])
+                jnp.asarray(first[name]), jnp.asarray(second[name]), alg
             )
             defect = np.abs(np.asarray(joined) - value).max()
             sizes = (alg.size, alg.primitive_size)
@@ -164,7 +164,7 @@ def table(path, depth):
 
 
 def main(folder="demo-output"):
-    path = abx.brownian(jr.key(7), jnp.linspace(0.0, 1.0, 401), dim=2)
+    path = abx.brownian(jnp.linspace(0.0, 1.0, 401), dim=2, key=jr.key(7))
     print(f"arborax {abx.__version__} on JAX {jax.__version__}")
     table(path, depth=3)
     target = pathlib.Path(folder)

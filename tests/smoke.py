@@ -35,7 +35,7 @@ NEEDS = {
 def core() -> None:
     """Signature, equation on SO(3) with its gradient, kernel with its gradient."""
     ts = jnp.linspace(0.0, 1.0, 41)
-    path = abx.brownian(jr.PRNGKey(0), ts, dim=2)
+    path = abx.brownian(ts, dim=2, key=jr.PRNGKey(0))
     for algebra in (abx.Shuffle(2, 3), abx.MuntheKaasWright(2, 2)):
         whole = abx.signature(path, algebra)
         parts = [abx.signature(x, algebra) for x in (path[:21], path[20:])]
@@ -58,7 +58,7 @@ def core() -> None:
     gradient = jax.grad(lambda a: last(a)[0, 1])(axes)
     finite(gradient)
 
-    batch = abx.brownian(jr.PRNGKey(1), ts[:9], dim=2, shape=(4,))
+    batch = abx.brownian(ts[:9], dim=2, shape=(4,), key=jr.PRNGKey(1))
     value, gradient = jax.value_and_grad(lambda x: abx.mmd(x, batch[2:]))(batch[:2])
     finite((value, gradient))
 
@@ -66,7 +66,7 @@ def core() -> None:
 def train() -> None:
     """A model learns in a few steps, is saved and read."""
     algebra = abx.Shuffle(2, 2)
-    x = abx.brownian(jr.PRNGKey(2), jnp.linspace(0.0, 1.0, 9), dim=2, shape=(16,))
+    x = abx.brownian(jnp.linspace(0.0, 1.0, 9), dim=2, shape=(16,), key=jr.PRNGKey(2))
     y = x[:, -1, 0] * x[:, -1, 1]
 
     def objective(model, batch, key):

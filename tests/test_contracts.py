@@ -1,6 +1,7 @@
 """Promises about the package as a whole: imports, names, configuration."""
 
 import ast
+import importlib
 import inspect
 import pathlib
 import subprocess
@@ -23,9 +24,11 @@ LABORATORY = ROOT / "src" / "arborax_experiments"
 # The interface that other rooms and users rely on.
 PUBLIC = """
     Shuffle GrossmanLarson MuntheKaasWright Ito
+    AbstractHopfAlgebra AbstractGeometry AbstractSolver
     signature log_signature combine signature_from_increments rough_path
     Euclidean SO SE SPD Sphere Hyperbolic Product
     solve CFEES25 CFEES27 LieEuler RKMK RoughTerm LogODE
+    CheckpointedAdjoint ReversibleAdjoint
     signature_kernel mmd signature_score
     fit save load
     citation
@@ -40,6 +43,42 @@ def _run(code):
         text=True,
         timeout=300,
     )
+
+
+def _callables():
+    """Public functions and methods of the rooms, with their parameters."""
+    rooms = "paths signatures geometry lifts solvers kernels models training datasets"
+    for room in rooms.split():
+        for name, value in vars(importlib.import_module(f"arborax.{room}")).items():
+            home = getattr(value, "__module__", None) or ""
+            if name.startswith("_") or not home.startswith("arborax."):
+                continue
+            if inspect.isclass(value) and issubclass(value, Exception):
+                continue
+            found = {name: value} if callable(value) else {}
+            if inspect.isclass(value):
+                found |= {
+                    f"{name}.{method}": function
+                    for method, function in vars(value).items()
+                    if inspect.isfunction(function) and not method.startswith("_")
+                }
+            for title, function in found.items():
+                yield f"{room}.{title}", inspect.signature(function).parameters
+
+
+def test_keys_by_keyword_and_algebras_after_data():
+    checked = 0
+    for name, parameters in _callables():
+        if "key" in parameters:
+            key = parameters["key"]
+            assert key.kind is key.KEYWORD_ONLY, f"{name}: `key` must be by keyword"
+            checked += 1
+        function = name.rpartition(".")[2][0].islower()
+        if function and "alg" in parameters:
+            first = next(p for p in parameters if p != "self")
+            assert first != "alg", f"{name}: data come before the algebra"
+            checked += 1
+    assert checked > 30
 
 
 def test_import_contracts():

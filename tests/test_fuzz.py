@@ -303,7 +303,7 @@ CASES = [
     ),
     (
         "extend_signature",
-        either(lambda p, alg, s, brackets: abx.extend_signature(alg, s, p, brackets)),
+        either(lambda p, alg, s, brackets: abx.extend_signature(s, p, alg, brackets)),
         of_an_algebra(["s"], container=st.booleans(), **PATH, brackets=modes),
     ),
     ("combine", abx.combine, of_an_algebra(["s", "t"])),

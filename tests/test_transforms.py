@@ -11,6 +11,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -81,7 +82,7 @@ def once(make):
 
 @once
 def start(space):
-    return space.random_point(KEY, jnp.float64)
+    return space.random_point(key=KEY, dtype=jnp.float64)
 
 
 def element(alg, size="size"):
@@ -115,10 +116,10 @@ def signature_rows():
         "log_signature (MuntheKaasWright)",
         lambda x: abx.log_signature(x, MKW, "realised"),
     )
-    yield row("combine", lambda x: abx.combine(GL, x, 0.5 * x), element(GL))
+    yield row("combine", lambda x: abx.combine(x, 0.5 * x, GL), element(GL))
     yield row("expanding_signature", lambda x: abx.expanding_signature(x, SH2))
     before = jnp.asarray(element(SH2))
-    yield row("extend_signature", lambda x: abx.extend_signature(SH2, before, x))
+    yield row("extend_signature", lambda x: abx.extend_signature(before, x, SH2))
     yield row("windowed_signature", lambda x: abx.windowed_signature(x, SH2, 2))
     yield row(
         "windowed_log_signature",
@@ -127,7 +128,7 @@ def signature_rows():
     steps = 0.3 * RNG.normal(size=(4, SH2.primitive_size))
     yield row(
         "signature_from_increments",
-        lambda x: abx.signature_from_increments(SH2, x),
+        lambda x: abx.signature_from_increments(x, SH2),
         steps,
     )
     yield row(
@@ -166,12 +167,12 @@ def path_rows():
         yield row(
             f"{kind.__name__}", lambda x, kind=kind: kind(TS, x).evaluate(jnp.array(at))
         )
-    yield row("brownian", lambda ts: abx.brownian(KEY, ts, 2), TS)
+    yield row("brownian", lambda ts: abx.brownian(ts, 2, key=KEY), TS)
     yield row("brownian_brackets", lambda ts: abx.brownian_brackets(ts, 2), TS)
     draws = RNG.normal(size=(4, 2))
     yield row(
         "riemann_liouville",
-        lambda x: abx.riemann_liouville(KEY, 4, 0.3, dim=2, increments=x)[0],
+        lambda x: abx.riemann_liouville(4, 0.3, dim=2, increments=x, key=KEY)[0],
         draws,
     )
 
@@ -233,7 +234,6 @@ def solve_rows():
         MKW,
         abx.SO(3),
         solver=abx.CF4(),
-        adjoint="direct",
         slow=True,
     )
     yield row(
@@ -241,14 +241,27 @@ def solve_rows():
         SH2,
         abx.Euclidean(3),
         solver=abx.Heun(),
-        ts=jnp.array([0.1, 0.7]),
+        saveat=diffrax.SaveAt(ts=jnp.array([0.1, 0.7])),
     )
+
+    def evaluate(x):
+        control = abx.rough_path(TS, x, SH2, window=2)
+        return abx.solve(fields, jnp.zeros(3), control).evaluate(jnp.array([0.1, 0.7]))
+
+    yield Row("solve", "Solution.evaluate", evaluate, PATH)
+
+    def with_args(rates):
+        driven = lambda t, y, args: fields(y) * args["rates"][None]  # noqa: E731
+        control = abx.rough_path(TS, jnp.asarray(PATH), SH2, window=2)
+        return abx.solve(driven, jnp.zeros(3), control, args={"rates": rates}).ys
+
+    yield Row("solve", "args of the fields", with_args, POINT)
     first_order = "the reversible adjoint has reverse mode of first order only"
     yield row(
         "reversible adjoint",
         SH2,
         abx.SO(3),
-        adjoint="reversible",
+        adjoint=abx.ReversibleAdjoint(),
         substeps=8,  # it steps back with an error of order five
         extra=without(first_order, "jvp", "linearize", "reverse over reverse"),
     )

@@ -6,6 +6,7 @@ from . import datasets as datasets, models as models
 from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
+    AbstractHopfAlgebra as AbstractHopfAlgebra,
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
     MuntheKaasWright as MuntheKaasWright,
@@ -89,6 +90,7 @@ from .solvers import (
     CF4 as CF4,
     CFEES25 as CFEES25,
     CFEES27 as CFEES27,
+    CheckpointedAdjoint as CheckpointedAdjoint,
     dyadic_control as dyadic_control,
     DyadicControl as DyadicControl,
     EuclideanRK as EuclideanRK,
@@ -96,6 +98,7 @@ from .solvers import (
     LieEuler as LieEuler,
     LogODE as LogODE,
     RESULTS as RESULTS,
+    ReversibleAdjoint as ReversibleAdjoint,
     RKMK as RKMK,
     RoughTerm as RoughTerm,
     Solution as Solution,

@@ -14,19 +14,19 @@ from .harness import Stage
 
 def generate(
     generator: Any,
-    key: PRNGKeyArray,
     ts: Float[np.ndarray, " times"],
     paths: int,
     *options: Any,
+    key: PRNGKeyArray,
     block: int = 1024,
 ) -> Float[np.ndarray, "paths some channels"]:
     """Many paths, in blocks of one compiled size, as a NumPy array.
 
     **Arguments:**
 
-    - `generator`: a module with `sample(key, ts, paths, *options)`.
-    - `key`: a JAX random key; each block has one of its own.
+    - `generator`: a module with `sample(ts, paths, *options, key=key)`.
     - `ts`, `paths`: times, and how many paths.
+    - `key`: a JAX random key; each block has one of its own.
     - `block`: paths per block.
     """
     block = min(block, paths)
@@ -39,7 +39,7 @@ def generate(
 
 @eqx.filter_jit
 def _block(generator: Any, key: PRNGKeyArray, ts: Array, *rest: Any) -> Array:
-    return generator.sample(key, ts, *rest)
+    return generator.sample(ts, *rest, key=key)
 
 
 def squared_distance(features: Float[Array, "paths features"]) -> Float[Array, ""]:

@@ -61,7 +61,7 @@ def _seen(windows, **options):
 
 
 def _steady(ts, speed=(0.1, -0.05, 0.08)):
-    start = abx.SO(3).random_point(KEY)
+    start = abx.SO(3).random_point(key=KEY)
     return jax.vmap(lambda t: abx.SO(3).exp(start, t * jnp.asarray(speed)))(ts)
 
 
@@ -130,7 +130,7 @@ def test_missing_samples_and_rotations_of_space(name):
     eye = np.eye(3)
     defect = np.swapaxes(np.asarray(out), -1, -2) @ np.asarray(out) - eye
     assert np.abs(defect).max() < 1e-9
-    turn = np.asarray(abx.SO(3).random_point(jr.PRNGKey(5)))
+    turn = np.asarray(abx.SO(3).random_point(key=jr.PRNGKey(5)))
     other = np.where(mask[..., None, None], turn @ rotations, eye)
     again = _batch(model, (ts, other, mask))
     np.testing.assert_allclose(again, turn @ np.asarray(out), atol=1e-7)
@@ -191,7 +191,7 @@ def test_fields_of_the_correction_turn_with_the_body():
     where = lambda m: m.layers[-1].bias  # noqa: E731
     mlp = eqx.tree_at(where, mlp, jnp.asarray([0.3, -0.2, 0.5, 0.7, 0.4]))
     context = jnp.zeros(16)
-    z, turn = (abx.SO(3).random_point(jr.PRNGKey(k)) for k in (1, 2))
+    z, turn = (abx.SO(3).random_point(key=jr.PRNGKey(k)) for k in (1, 2))
     w = jnp.asarray([0.3, -0.4, 0.2])
     clock = jnp.asarray([0.4])
     here = M.Correction(mlp, context, w)((z, clock))
@@ -275,7 +275,7 @@ def test_torque_holds_the_bodies_acceleration():
 def test_statistics_do_not_see_the_frames():
     """Neither a rotation of space nor one of the body changes them."""
     ts, rotations, mask = _seen(_windows(2), noise=0.02, drop=0.3)
-    a, b = (np.asarray(abx.SO(3).random_point(jr.PRNGKey(k))) for k in (1, 2))
+    a, b = (np.asarray(abx.SO(3).random_point(key=jr.PRNGKey(k))) for k in (1, 2))
     call = jax.jit(jax.vmap(M.rotation_statistics))
     found = call(ts, rotations, mask)
     np.testing.assert_allclose(call(ts, a @ rotations @ b, mask), found, atol=1e-6)

@@ -45,7 +45,7 @@ def test_the_other_model_has_a_gradient(beside, tmp_path):
     data = task.data(config, tmp_path)
     (stage,) = task.stages(config, data)
     key = jax.random.PRNGKey(0)
-    model = task.model(config, data, key)
+    model = task.model(config, data, key=key)
     gradient = eqx.filter_grad(stage.objective)
     found = eqx.filter_eval_shape(gradient, model, stage.data(key, 0), key)
     assert len(jax.tree.leaves(found)) > 6

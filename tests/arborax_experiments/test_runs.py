@@ -136,7 +136,9 @@ def test_parameter_counts():
     for name, count in expected.items():
         other = dataclasses.replace(config, model=name)
         key = jax.random.PRNGKey(0)
-        generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
+        generator = eqx.filter_eval_shape(
+            lambda k: make_generator(other, data, key=k), key
+        )
         assert parameter_count(generator) == count, name
     assert set(TASK.models) == {*expected, "bnrde-bk"}
 
@@ -156,27 +158,27 @@ def test_objectives_prefer_the_truth(name, setting):
     """The objective of data against data is far below that of another law."""
     config = load_config(setting=setting, preset="smoke", batch=256)
     law = RoughBergomi(steps=64)
-    train = law.sample(jax.random.PRNGKey(0), 512)
+    train = law.sample(512, key=jax.random.PRNGKey(0))
 
     class Fixed:
         def __init__(self, values):
             self.values = jax.numpy.asarray(values)
 
-        def sample(self, key, ts, paths):
+        def sample(self, ts, paths, *, key):
             return self.values[:paths]
 
     assert name in OBJECTIVES
     objective, data = make_objective(name, config, train)
     batch = jax.tree.map(jax.numpy.asarray, data(jax.random.PRNGKey(1), 0))
     key = jax.random.PRNGKey(2)
-    truth = law.sample(jax.random.PRNGKey(5), 256).values
+    truth = law.sample(256, key=jax.random.PRNGKey(5)).values
     measure = jax.jit(lambda values: objective(Fixed(values), batch, key))
     same, other = float(measure(truth)), float(measure(2 * truth + 0.1))
     assert np.isfinite(same) and abs(same) < other / 4
 
 
 def test_thinning_keeps_the_bracket():
-    data = RoughBergomi(steps=64).sample(jax.random.PRNGKey(0), 8)
+    data = RoughBergomi(steps=64).sample(8, key=jax.random.PRNGKey(0))
     values, brackets = thin(data, 16)
     assert values.shape == (8, 5, 1) and brackets.shape == (8, 4, 1, 1)
     np.testing.assert_allclose(brackets.sum(1), data.brackets.sum(1), rtol=1e-5)

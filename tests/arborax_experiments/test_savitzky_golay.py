@@ -13,7 +13,7 @@ import arborax_experiments.rotations as M
 def rotation_path(times=21, dtype=jnp.float64, speed=(1.0, 0.5, -0.3)):
     """Times, and a rotation of constant angular velocity."""
     ts = jnp.linspace(0, 1, times, dtype=dtype)
-    start = abx.SO(3).random_point(jr.PRNGKey(7), dtype)
+    start = abx.SO(3).random_point(key=jr.PRNGKey(7), dtype=dtype)
     axis = jnp.asarray(speed, dtype)
     return ts, jax.vmap(lambda t: abx.SO(3).exp(start, t * axis))(ts)
 

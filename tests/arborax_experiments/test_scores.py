@@ -29,12 +29,12 @@ CONFIG = RoughBergomiTask().configure("arborax", "quick")
 
 @pytest.fixture(scope="module")
 def rough():
-    return RoughBergomi().sample(jr.PRNGKey(0), 4096)
+    return RoughBergomi().sample(4096, key=jr.PRNGKey(0))
 
 
 @pytest.fixture(scope="module")
 def fresh():
-    return RoughBergomi().sample(jr.PRNGKey(7), 2048)
+    return RoughBergomi().sample(2048, key=jr.PRNGKey(7))
 
 
 def test_true_law_scores_its_floor(rough, fresh):
@@ -55,7 +55,7 @@ def test_true_law_scores_its_floor(rough, fresh):
 
 
 def test_another_law_is_found_out(rough, fresh):
-    other = BlackScholes(steps=512).sample(jr.PRNGKey(1), 1024).values
+    other = BlackScholes(steps=512).sample(1024, key=jr.PRNGKey(1)).values
     found = score(other, rough[:1024], rough[1024:], CONFIG, fresh=fresh)
     for name in ("ks", "fresh_ks"):
         assert (np.array(found[name])[:6] > 2 * np.array(found["floor"])[:6]).all()
@@ -97,7 +97,7 @@ def test_bracket_column(rough):
 
 
 def test_smile_of_black_scholes_is_flat():
-    data = BlackScholes(steps=4, volatility=0.2).sample(jr.PRNGKey(0), 100_000)
+    data = BlackScholes(steps=4, volatility=0.2).sample(100_000, key=jr.PRNGKey(0))
     found, error = smile(data.values[:, -1, 0], 1.0)
     assert (error > 1e-4).all() and (error < 0.003).all()
     assert (np.abs(found - 0.2) < 4 * error).all()
@@ -105,7 +105,7 @@ def test_smile_of_black_scholes_is_flat():
 
 def test_smile_counts_strikes_that_nobody_reaches():
     flat = np.zeros((64, 513, 1)) + 0.05 * np.linspace(-1, 1, 64)[:, None, None]
-    rough = RoughBergomi().sample(jr.PRNGKey(1), 64).values
+    rough = RoughBergomi().sample(64, key=jr.PRNGKey(1)).values
     first = smile_errors(flat, rough, rough, CONFIG)["horizons"][0]
     # Prices between exp(-0.05) > 0.95 and exp(0.05) > 1.05: two strikes are priced.
     assert first["missing"] == 7 and first["strike"] in (1.0, 1.05)
@@ -116,7 +116,10 @@ def test_features_prefer_the_truth():
     """Centred, standardised; the distance is without bias, and sees a bracket that the
     thinned path does not show."""
     law = RoughBergomi(steps=64)
-    data, fresh = law.sample(jr.PRNGKey(0), 2048), law.sample(jr.PRNGKey(1), 1024)
+    data, fresh = (
+        law.sample(2048, key=jr.PRNGKey(0)),
+        law.sample(1024, key=jr.PRNGKey(1)),
+    )
     for kind in ("path", "branched"):
         given = data.brackets if kind == "branched" else None
         features = PathFeatures(

@@ -17,7 +17,7 @@ from arborax_experiments.rough_bergomi.selection import Validation
 def validation():
     config = RoughBergomiTask().configure("arborax", "smoke")
     assert config.keep == "last"
-    splits = RoughBergomi(steps=64).sample(jr.PRNGKey(0), 1280).split()
+    splits = RoughBergomi(steps=64).sample(1280, key=jr.PRNGKey(0)).split()
     return Validation(config, splits)
 
 
@@ -42,7 +42,7 @@ def fitted(values: list[float], stop: Any = "steps") -> FitResult:
 
 def test_the_truth_passes_and_another_law_does_not(validation, monkeypatch):
     """Fresh paths of the true law are below the bar, scaled ones above."""
-    fresh = RoughBergomi(steps=64).sample(jr.PRNGKey(1), 128).values
+    fresh = RoughBergomi(steps=64).sample(128, key=jr.PRNGKey(1)).values
 
     def value(paths):
         monkeypatch.setattr(selection, "generate", lambda *rest: paths)
@@ -69,7 +69,7 @@ def test_last_weights_are_kept_unless_validation_tells_them_apart(validation):
 
 def test_the_best_weights_are_kept_where_the_protocol_says_so(validation):
     config = dataclasses.replace(validation.config, keep="best")
-    splits = RoughBergomi(steps=64).sample(jr.PRNGKey(0), 320).split()
+    splits = RoughBergomi(steps=64).sample(320, key=jr.PRNGKey(0)).split()
     other = Validation(config, splits)
     result = fitted([1.0, 0.01, 0.02])
     assert other.bar is None and other.keep(result) is result

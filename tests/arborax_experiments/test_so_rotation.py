@@ -155,18 +155,20 @@ def test_every_model_runs_with_its_front():
         "bnrde-4",
         "gru",
     }:  # as others, or run above
-        model = make_model(dataclasses.replace(config, model=name), KEY)
+        model = make_model(dataclasses.replace(config, model=name), key=KEY)
         out = eqx.filter_eval_shape(model, *seen)
         assert out.shape == (21, 3, 3) and out.dtype == jnp.float32, name
         assert parameter_count(model) > 50
     # The published text has 8 points to forecast, its code 9.
     other = dataclasses.replace(config, model="bnrde", inertia=True, bodies=False)
-    out = eqx.filter_eval_shape(make_model(other, KEY), *seen[:2], times[:20], seen[3])
+    out = eqx.filter_eval_shape(
+        make_model(other, key=KEY), *seen[:2], times[:20], seen[3]
+    )
     assert out.shape == (20, 3, 3)
     fronts = [name for name in EXTRAPOLATORS if name not in ("sg1", "sg2", "sg3")]
     for front, name in zip(fronts, it.cycle(("gru", "sg-ncde", "mixture"))):
         other = dataclasses.replace(config, model=name, extrapolator=front)
-        out = eqx.filter_eval_shape(make_model(other, KEY), *seen)
+        out = eqx.filter_eval_shape(make_model(other, key=KEY), *seen)
         assert out.shape == (21, 3, 3)
 
 
@@ -203,7 +205,7 @@ def test_the_published_setting_has_no_seconds():
     ts, _, _, times, *_ = task.batch(config, jax.random.PRNGKey(1), 3)
     np.testing.assert_array_equal(times, np.tile(np.arange(21), (8, 1)))
     np.testing.assert_array_equal(ts, times[:, :12])
-    model = make_model(dataclasses.replace(config, model="gru"), KEY)
+    model = make_model(dataclasses.replace(config, model="gru"), key=KEY)
     assert isinstance(model, RotationForecaster) and not model.seconds
 
 
@@ -244,6 +246,6 @@ def test_motions_and_bad_configurations(tmp_path):
     with pytest.raises(ValueError, match="observed"):
         load_config(observed=21)
     with pytest.raises(ValueError, match="extrapolator"):
-        make_model(load_config(extrapolator="x"), KEY)
+        make_model(load_config(extrapolator="x"), key=KEY)
     with pytest.raises(ValueError, match="model"):
         load_config(model="x")

@@ -45,7 +45,7 @@ def load_config(setting="arborax", preset="quick", **changes):
 
 @pytest.fixture(scope="module")
 def values():
-    return LAW.sample(jax.random.PRNGKey(5), 1024).values
+    return LAW.sample(1024, key=jax.random.PRNGKey(5)).values
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +59,9 @@ def result(folder):
     fast."""
 
     def small(self, config, data, key):
-        return make_generator(dataclasses.replace(config, model="gru"), data.train, key)
+        return make_generator(
+            dataclasses.replace(config, model="gru"), data.train, key=key
+        )
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(type(TASK), "model", small)
@@ -98,19 +100,23 @@ def test_parameter_counts():
     for name in TASK.models:
         other = dataclasses.replace(config, model=name)
         key = jax.random.PRNGKey(0)
-        generator = eqx.filter_eval_shape(lambda k: make_generator(other, data, k), key)
+        generator = eqx.filter_eval_shape(
+            lambda k: make_generator(other, data, key=k), key
+        )
         counts[name] = parameter_count(TASK.trained(generator))
         fair = dataclasses.replace(other, noise=6)
-        whole = eqx.filter_eval_shape(lambda k: make_generator(fair, data, k), key)
+        whole = eqx.filter_eval_shape(lambda k: make_generator(fair, data, key=k), key)
         channels = 7 if name in ("bnrde", "bnrde-ito", "bnrde-bk", "log-ncde") else 2
         assert generator.model.channels == channels and whole.model.channels == 7
     assert counts["bnrde"] == counts["bnrde-ito"] == 6384
     shallow = dataclasses.replace(config, depth=2)
-    generator = eqx.filter_eval_shape(lambda k: make_generator(shallow, data, k), key)
+    generator = eqx.filter_eval_shape(
+        lambda k: make_generator(shallow, data, key=k), key
+    )
     assert parameter_count(TASK.trained(generator)) == 4272
     # The constant start is not trained.
     still = dataclasses.replace(shallow, start="identity")
-    generator = eqx.filter_eval_shape(lambda k: make_generator(still, data, k), key)
+    generator = eqx.filter_eval_shape(lambda k: make_generator(still, data, key=k), key)
     assert parameter_count(TASK.trained(generator)) == 4272 - (
         8 * 32 + 33 * 32 + 33 * 6
     )
@@ -121,10 +127,10 @@ def test_generated_paths(name, values):
     """They start at the identity, and knots are those of the whole path."""
     config = load_config(preset="smoke", model=name, head="vech")
     data = values[:4].astype(np.float64)
-    generator = make_generator(config, data, jax.random.PRNGKey(1))
+    generator = make_generator(config, data, key=jax.random.PRNGKey(1))
     ts = jnp.linspace(0, 1, 65)
     key = jax.random.PRNGKey(2)
-    both = eqx.filter_jit(lambda g: [g.sample(key, ts, 3, s) for s in (1, 16)])
+    both = eqx.filter_jit(lambda g: [g.sample(ts, 3, s, key=key) for s in (1, 16)])
     paths, knots = both(generator)
     assert paths.shape == (3, 65, 6)
     np.testing.assert_allclose(paths[:, 0], [[1, 0, 1, 0, 0, 1]] * 3, atol=1e-12)
@@ -168,7 +174,7 @@ def test_logarithmic_coordinates_of_the_field(rng):
 
 def test_field_in_logarithmic_coordinates(rng):
     field = LogCholeskyField(7, 6, 8, 2, key=jax.random.PRNGKey(3))
-    point = SPD(3).random_point(jax.random.PRNGKey(4))
+    point = SPD(3).random_point(key=jax.random.PRNGKey(4))
     # At first a Brownian motion of the frame.
     for y in (point, jnp.eye(3)):
         np.testing.assert_allclose(field(y), 0.5 * np.eye(7, 6, -1), atol=1e-12)
@@ -195,11 +201,13 @@ def test_field_in_logarithmic_coordinates(rng):
 
 def test_log_head_stays_on_the_cone(values):
     config = load_config(preset="smoke", model="gru", head="log")
-    generator = make_generator(config, values[:4], jax.random.PRNGKey(1))
+    generator = make_generator(config, values[:4], key=jax.random.PRNGKey(1))
     last = generator.model.readout.weight
     wild = eqx.tree_at(lambda g: g.model.readout.weight, generator, 20 * last)
     ts = jnp.linspace(0, 1, 65, dtype=jnp.float32)
-    paths = eqx.filter_jit(lambda g, k: g.sample(k, ts, 8))(wild, jax.random.PRNGKey(0))
+    paths = eqx.filter_jit(lambda g, k: g.sample(ts, 8, key=k))(
+        wild, jax.random.PRNGKey(0)
+    )
     assert cone(np.asarray(paths))["points_off"] == 0
     np.testing.assert_allclose(paths[:, 0], [[1, 0, 1, 0, 0, 1]] * 8, atol=1e-6)
 
@@ -240,7 +248,7 @@ def test_objectives_prefer_the_truth(name, setting, coordinates, values):
     class Fixed(eqx.Module):
         paths: jax.Array
 
-        def sample(self, key, ts, paths, stride, mirrored):
+        def sample(self, ts, paths, stride, mirrored, *, key):
             return self.paths[:paths, ::stride]
 
     objective, data = make_objective(name, config, parts)
@@ -248,7 +256,9 @@ def test_objectives_prefer_the_truth(name, setting, coordinates, values):
     batch = jax.tree.map(jnp.asarray, data(jax.random.PRNGKey(1), 0))
     key = jax.random.PRNGKey(2)
     same = float(objective(Fixed(jnp.asarray(values[512:768])), batch, key))
-    wild = SPDDiffusion(steps=64, sigma=0.6).sample(jax.random.PRNGKey(7), 256).values
+    wild = (
+        SPDDiffusion(steps=64, sigma=0.6).sample(256, key=jax.random.PRNGKey(7)).values
+    )
     other = float(objective(Fixed(jnp.asarray(wild)), batch, key))
     assert np.isfinite(same) and abs(same) < other / 4
 

@@ -21,8 +21,8 @@ def plainly(function, *args, **kwargs):
     return inspect.unwrap(function)(*args, **kwargs)
 
 
-def sample(law, *args):
-    return plainly(type(law).sample, law, *args)
+def sample(law, count, **options):
+    return plainly(type(law).sample, law, count, **options)
 
 
 @pytest.mark.parametrize(
@@ -31,30 +31,46 @@ def sample(law, *args):
 )
 def test_a_seed_is_not_a_key(key):
     with pytest.raises(TypeError, match="one JAX random key.*jax.random.key") as error:
-        sample(LAW, key, 2)
+        sample(LAW, 2, key=key)
     assert len(str(error.value)) < 300
 
 
 def test_keys_of_both_kinds():
-    raw, typed = (sample(LAW, key, 2).values for key in (KEY, jr.key(0)))
+    raw, typed = (sample(LAW, 2, key=key).values for key in (KEY, jr.key(0)))
     np.testing.assert_array_equal(raw, typed)
-    np.testing.assert_array_equal(raw, sample(LAW, np.asarray(KEY), 2).values)
+    np.testing.assert_array_equal(raw, sample(LAW, 2, key=np.asarray(KEY)).values)
 
 
 @pytest.mark.parametrize(
     "call, error, message",
     [
-        (lambda: sample(LAW, KEY, 2.0), TypeError, "`paths` must be a whole number"),
-        (lambda: sample(LAW, KEY, 0), ValueError, "`paths` must be positive"),
-        (lambda: sample(ds.RoughBergomi(eta=NAN), KEY, 2), ValueError, "`eta` must be"),
-        (lambda: sample(ds.BlackScholes(volatility=-1.0), KEY, 2), ValueError, "posit"),
-        (lambda: sample(ds.OrnsteinUhlenbeck(mean=NAN), KEY, 2), ValueError, "`mean`"),
+        (
+            lambda: sample(LAW, 2.0, key=KEY),
+            TypeError,
+            "`paths` must be a whole number",
+        ),
+        (lambda: sample(LAW, 0, key=KEY), ValueError, "`paths` must be positive"),
+        (
+            lambda: sample(ds.RoughBergomi(eta=NAN), 2, key=KEY),
+            ValueError,
+            "`eta` must be",
+        ),
+        (
+            lambda: sample(ds.BlackScholes(volatility=-1.0), 2, key=KEY),
+            ValueError,
+            "posit",
+        ),
+        (
+            lambda: sample(ds.OrnsteinUhlenbeck(mean=NAN), 2, key=KEY),
+            ValueError,
+            "`mean`",
+        ),
         (lambda: plainly(ds.dataset, ds.Bergomi, 2), TypeError, "`law` must be a law"),
         (lambda: plainly(ds.dataset, LAW, 2, seed=KEY), TypeError, "`seed` must be a"),
         (lambda: plainly(ds.dataset, LAW, "a"), TypeError, "`paths` must be a whole"),
-        (lambda: LAW.sample(KEY, 3).split(), ValueError, "3 paths are too few"),
+        (lambda: LAW.sample(3, key=KEY).split(), ValueError, "3 paths are too few"),
         (lambda: sample(ds.FreeRotation(), 0), ValueError, "`trajectories` must be"),
-        (lambda: sample(ds.FreeRotation(), 2, KEY), TypeError, "`seed` must be a"),
+        (lambda: sample(ds.FreeRotation(), 2, seed=KEY), TypeError, "`seed` must be a"),
         (lambda: sample(ds.DrivenRotation(), 2.0), TypeError, "`trajectories` must"),
         (lambda: ds.FreeRotation(step=NAN), ValueError, "`step`, `times`"),
         (lambda: ds.DrivenRotation(carrier=(2.0, 1.0)), ValueError, "got .2.0, 1.0"),
@@ -85,8 +101,8 @@ def test_clear_errors(call, error, message):
 def test_double_precision_needs_the_mode():
     with jax.enable_x64(False):
         with pytest.raises(ValueError, match="float64 need the 64-bit mode"):
-            LAW.sample(KEY, 2, np.float64)
-        assert LAW.sample(KEY, 2).values.dtype == np.float32
+            LAW.sample(2, dtype=np.float64, key=KEY)
+        assert LAW.sample(2, key=KEY).values.dtype == np.float32
 
 
 def test_whole_numbers_of_numpy_name_the_same_file(tmp_path):

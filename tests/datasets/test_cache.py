@@ -75,7 +75,7 @@ def test_default_folder(tmp_path, monkeypatch):
 
 
 def test_splits_are_disjoint_and_complete():
-    data = BlackScholes(steps=8).sample(jr.PRNGKey(0), 1003)
+    data = BlackScholes(steps=8).sample(1003, key=jr.PRNGKey(0))
     parts = data.split()
     assert [len(part) for part in parts] == [802, 100, 101]
     joined = np.concatenate([part.values for part in parts])

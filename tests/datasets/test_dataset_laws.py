@@ -41,7 +41,9 @@ def _near(samples, expected):
 @pytest.fixture(scope="module")
 def rough():
     """The same parameters and sizes as the regression values (20,000 paths)."""
-    return {h: RoughBergomi(hurst=h).sample(jr.PRNGKey(7), 20_000) for h in (0.25, 0.1)}
+    return {
+        h: RoughBergomi(hurst=h).sample(20_000, key=jr.PRNGKey(7)) for h in (0.25, 0.1)
+    }
 
 
 @pytest.mark.parametrize(
@@ -75,9 +77,9 @@ def test_variance_is_lognormal_with_the_right_roughness(rough, hurst):
 
 def test_forward_variance_is_flat():
     """With a small vol-of-vol the mean of `v` itself can be measured."""
-    data = RoughBergomi(hurst=0.1, eta=0.5, steps=128).sample(jr.PRNGKey(1), 8192)
+    data = RoughBergomi(hurst=0.1, eta=0.5, steps=128).sample(8192, key=jr.PRNGKey(1))
     _near(data.brackets[:, :, 0, 0] * 128, 0.04)
-    data = Bergomi(eta=0.5, steps=128).sample(jr.PRNGKey(1), 8192)
+    data = Bergomi(eta=0.5, steps=128).sample(8192, key=jr.PRNGKey(1))
     _near(data.brackets[:, :, 0, 0] * 128, 0.04)
     _near(np.exp(data.values[:, [64, 128], 0]), 1.0)
 
@@ -93,21 +95,21 @@ def test_bracket_is_the_limit_of_squared_steps(rough):
 def test_leverage_effect():
     """The correlation of returns and changes of log-variance has the sign of rho."""
     for rho in (-0.8, 0.8):
-        data = Bergomi(rho=rho, steps=64).sample(jr.PRNGKey(2), 1024)
+        data = Bergomi(rho=rho, steps=64).sample(1024, key=jr.PRNGKey(2))
         returns = np.diff(data.values[:, :-1, 0], axis=1).ravel()
         moves = np.diff(np.log(data.brackets[:, :, 0, 0]), axis=1).ravel()
         assert abs(np.corrcoef(returns, moves)[0, 1] - rho) < 0.15
 
 
 def test_black_scholes_is_exact():
-    data = BlackScholes(steps=32, volatility=0.3).sample(jr.PRNGKey(3), 4096)
+    data = BlackScholes(steps=32, volatility=0.3).sample(4096, key=jr.PRNGKey(3))
     z = (data.values[:, -1, 0] + 0.045) / 0.3
     assert scipy.stats.kstest(z, "norm").pvalue > ALPHA
 
 
 def test_ornstein_uhlenbeck_is_exact():
     law = OrnsteinUhlenbeck(kappa=2.0, mean=0.5, sigma=0.7, start=-1.0, steps=16)
-    x = law.sample(jr.PRNGKey(4), 4096, np.float64).values[:, :, 0]
+    x = law.sample(4096, dtype=np.float64, key=jr.PRNGKey(4)).values[:, :, 0]
     mean = 0.5 - 1.5 * np.exp(-2.0)
     spread = 0.7**2 * (1 - np.exp(-4.0)) / 4
     z = (x[:, -1] - mean) / np.sqrt(spread)
@@ -120,12 +122,12 @@ def test_ornstein_uhlenbeck_is_exact():
 def test_rough_ornstein_uhlenbeck():
     """At H = 1/2 it is the Brownian one; for any H the stationary variance is
     `sigma^2 Gamma(2H + 1) / (2 kappa^2H)`."""
-    half = RoughOrnsteinUhlenbeck(hurst=0.5).sample(jr.PRNGKey(5), 4096)
-    usual = OrnsteinUhlenbeck().sample(jr.PRNGKey(6), 4096)
+    half = RoughOrnsteinUhlenbeck(hurst=0.5).sample(4096, key=jr.PRNGKey(5))
+    usual = OrnsteinUhlenbeck().sample(4096, key=jr.PRNGKey(6))
     test = scipy.stats.ks_2samp(half.values[:, -1, 0], usual.values[:, -1, 0])
     assert test.pvalue > ALPHA
     law = RoughOrnsteinUhlenbeck(hurst=0.25, kappa=8.0)
-    x = law.sample(jr.PRNGKey(5), 4096).values[:, -1, 0]
+    x = law.sample(4096, key=jr.PRNGKey(5)).values[:, -1, 0]
     expected = scipy.special.gamma(1.5) / (2 * 8.0**0.5)
     np.testing.assert_allclose(x.var(), expected, rtol=0.08)
 
@@ -134,13 +136,13 @@ def test_rough_ornstein_uhlenbeck():
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_shapes_types_and_prefixes(law, dtype):
     law = dataclasses.replace(law, steps=8)
-    data = law.sample(jr.PRNGKey(0), 1030, dtype)
+    data = law.sample(1030, dtype=dtype, key=jr.PRNGKey(0))
     assert data.values.shape == (1030, 9, 1) and data.values.dtype == dtype
     assert data.ts.shape == (9,) and data.ts[-1] == 1
     assert (data.brackets is None) == (not law.has_brackets)
     if data.brackets is not None:
         assert data.brackets.shape == (1030, 8, 1, 1) and data.brackets.min() > 0
-    shorter = law.sample(jr.PRNGKey(0), 5, dtype)
+    shorter = law.sample(5, dtype=dtype, key=jr.PRNGKey(0))
     np.testing.assert_array_equal(shorter.values, data.values[:5])
     assert data.path().batch_shape == (1030,)
 
@@ -158,7 +160,7 @@ def test_shapes_types_and_prefixes(law, dtype):
 )
 def test_senseless_parameters_are_refused(law):
     with pytest.raises(ValueError):
-        law.sample(jr.PRNGKey(0), 4)
+        law.sample(4, key=jr.PRNGKey(0))
 
 
 @jax.jit
@@ -192,7 +194,9 @@ def test_wong_zakai_route_converges_to_the_same_law():
     errors, eta, hurst, paths = [], 1.0, 0.25, 1024
     for n in (16, 64):
         key = jr.PRNGKey(n)
-        y, dw = abx.riemann_liouville(key, n, hurst, shape=(paths,), dtype=jnp.float64)
+        y, dw = abx.riemann_liouville(
+            n, hurst, key=key, shape=(paths,), dtype=jnp.float64
+        )
         t = jnp.linspace(0, 1, n + 1)
         w = jnp.pad(jnp.cumsum(dw[..., 0], axis=1), [(0, 0), (1, 0)])
         clock = t ** (2 * hurst) * eta**2 / 2
@@ -203,5 +207,5 @@ def test_wong_zakai_route_converges_to_the_same_law():
         _near(price, 1.0)
     assert errors[1] < errors[0] / 2.5
     law = RoughBergomi(hurst=hurst, eta=eta, rho=1.0, steps=64)
-    other = law.sample(jr.PRNGKey(99), paths, np.float64).values[:, -1, 0]
+    other = law.sample(paths, dtype=np.float64, key=jr.PRNGKey(99)).values[:, -1, 0]
     assert scipy.stats.ks_2samp(np.log(price), other).pvalue > ALPHA

@@ -22,7 +22,7 @@ def _near(samples, expected, slack=0.0):
 
 @pytest.fixture(scope="module")
 def data():
-    return SPDDiffusion().sample(jr.PRNGKey(3), 2048)
+    return SPDDiffusion().sample(2048, key=jr.PRNGKey(3))
 
 
 def test_shapes_and_start(data):
@@ -37,7 +37,7 @@ def test_drift_between_the_readings():
     by $\sigma^2 (n + 1) / 4 = 0.16$."""
     for reading, growth in (("manifold", 0.16), ("ambient", 0.0)):
         law = SPDDiffusion(eta=0.0, reading=reading, steps=64)
-        values = law.sample(jr.PRNGKey(1), 8192).values[:, [32, 64]]
+        values = law.sample(8192, key=jr.PRNGKey(1)).values[:, [32, 64]]
         clock = np.exp(growth * np.array([[0.5], [1.0]]))
         _near(values, clock * np.array([1, 0, 1, 0, 0, 1.0]))
 
@@ -46,7 +46,7 @@ def test_one_step_is_the_geodesic_one():
     """The second moment of $L^{-1} (X_1 - X_0) L^{-T}$, and the drift, after one step
     from the identity, against a matrix exponential of the same noise in NumPy."""
     law = SPDDiffusion(steps=8)
-    values = law.sample(jr.PRNGKey(2), 16384, np.float64).values[:, 1]
+    values = law.sample(16384, dtype=np.float64, key=jr.PRNGKey(2)).values[:, 1]
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((4096, 3, 3))
     symmetric = (noise + np.swapaxes(noise, 1, 2)) / 2  # variance 1 and 1/2
@@ -76,7 +76,7 @@ def test_ambient_reading_is_the_ambient_equation():
         noise = (noise + np.swapaxes(noise, 1, 2)) / 2
         x = x + root @ (0.25 / steps * log + 0.4 / np.sqrt(steps) * noise) @ root
     law = SPDDiffusion(steps=steps, reading="ambient")
-    ours = law.sample(jr.PRNGKey(5), 4096).values[:, -1][:, PLACE]
+    ours = law.sample(4096, key=jr.PRNGKey(5)).values[:, -1][:, PLACE]
     gap = float(metrics.eigenvalue_wasserstein1(ours.astype(float), x))
     assert gap < 0.025  # the other reading is at 0.099
 
@@ -113,7 +113,7 @@ def test_brackets(data):
 def test_log_brackets_are_the_transformed_ones():
     """Against the derivative of the logarithm by finite differences."""
     law = SPDDiffusion(steps=8)
-    values = law.sample(jr.PRNGKey(4), 8, np.float64).values
+    values = law.sample(8, dtype=np.float64, key=jr.PRNGKey(4)).values
     plain, logs = (law.brackets(values, coordinates=c) for c in ("vech", "log"))
     point = values[3, 2]
 
@@ -146,4 +146,4 @@ def test_cache(tmp_path):
 )
 def test_bad_parameters(changes, message):
     with pytest.raises(ValueError, match=message):
-        SPDDiffusion(**changes).sample(jr.PRNGKey(0), 2)
+        SPDDiffusion(**changes).sample(2, key=jr.PRNGKey(0))

@@ -59,7 +59,7 @@ def test_second_derivatives_of_the_exponential_of_size_three():
 )
 def test_derivatives_of_frame_fields_along_one_another(geometry):
     """`turning` against finite differences of the frame, pair by pair."""
-    y = geometry.random_point(jr.PRNGKey(1), jnp.float64)
+    y = geometry.random_point(key=jr.PRNGKey(1), dtype=jnp.float64)
     m = jr.normal(jr.PRNGKey(2), (geometry.dim, geometry.dim))
     step, total = 1e-5, 0
     eye = jnp.eye(geometry.dim)
@@ -75,5 +75,5 @@ def test_derivatives_of_frame_fields_along_one_another(geometry):
 
 def test_newton_factor_of_rotations_only_removes_rounding():
     """On the group the factor is the identity: what it changes is rounding."""
-    y = abx.SO(3).random_point(jr.PRNGKey(0), jnp.float64)
+    y = abx.SO(3).random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     assert jnp.max(jnp.abs(feedback(y) - y)) <= 4 * jnp.finfo(jnp.float64).eps

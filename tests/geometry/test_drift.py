@@ -39,7 +39,7 @@ def defect(g, y):
     ids=name,
 )
 def test_defect(g, dtype, tol):
-    y = g.random_point(jr.PRNGKey(1), dtype)
+    y = g.random_point(key=jr.PRNGKey(1), dtype=dtype)
     u = 0.3 * jr.normal(jr.PRNGKey(2), (1000, g.dim), dtype)
     # Half of them constant: errors of one increment add up instead of averaging.
     u = u.at[500:].set(u[0])

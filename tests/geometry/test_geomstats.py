@@ -49,7 +49,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def test_exp_log_distance(oracle, key, g):
     metric = oracle[key]
     metric = getattr(metric, "metric", metric)
-    y = g.random_point(jr.PRNGKey(0), jnp.float64)
+    y = g.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     u = 0.6 * jr.normal(jr.PRNGKey(1), (g.dim,), jnp.float64)
     tangent = np.asarray(g.frame(y, u))
     base = np.asarray(y)
@@ -72,7 +72,7 @@ def test_exp_log_distance(oracle, key, g):
 
 def test_group_exponential_of_rigid_motions(oracle):
     g, group = abx.SE(3), oracle["se3"]
-    y = g.random_point(jr.PRNGKey(2), jnp.float64)
+    y = g.random_point(key=jr.PRNGKey(2), dtype=jnp.float64)
     u = jr.normal(jr.PRNGKey(3), (6,), jnp.float64)
     end = group.exp(np.asarray(g.frame(y, u)), np.asarray(y))
     np.testing.assert_allclose(g.exp(y, u), end, rtol=1e-12, atol=1e-12)
@@ -89,7 +89,7 @@ def test_group_exponential_of_rigid_motions(oracle):
 def test_frame_is_parallel_from_the_origin(oracle, key, g, origin):
     """The hyperbolic frame and the root frame are transported along geodesics."""
     metric = oracle[key]
-    y = g.random_point(jr.PRNGKey(4), jnp.float64)
+    y = g.random_point(key=jr.PRNGKey(4), dtype=jnp.float64)
     u = jr.normal(jr.PRNGKey(5), (g.dim,), jnp.float64)
     moved = metric.parallel_transport(
         np.asarray(g.frame(origin, u)),

@@ -54,7 +54,7 @@ def test_project_rotation(n, rng):
 
 def test_project_rotation_derivatives(rng):
     # Equal singular values: the derivative of a plain SVD would be NaN.
-    r = abx.SO(3).random_point(jr.PRNGKey(1), jnp.float64)
+    r = abx.SO(3).random_point(key=jr.PRNGKey(1), dtype=jnp.float64)
     a, b = jnp.asarray(rng.normal(size=(2, 3, 3)))
 
     @jax.jit

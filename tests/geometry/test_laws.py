@@ -34,7 +34,9 @@ def sample(g, dtype=jnp.float64):
     @jax.jit
     def draw(key):
         ky, ku = jr.split(key)
-        return g.random_point(ky, dtype), *(0.5 * jr.normal(ku, (3, g.dim), dtype))
+        return g.random_point(key=ky, dtype=dtype), *(
+            0.5 * jr.normal(ku, (3, g.dim), dtype)
+        )
 
     return draw(jr.PRNGKey(0))
 
@@ -242,7 +244,7 @@ class TestTransformations:
 
     def test_vmap(self, g):
         keys = jr.split(jr.PRNGKey(3), 3)
-        ys = jax.vmap(ft.partial(g.random_point, dtype=jnp.float64))(keys)
+        ys = jax.vmap(lambda k: g.random_point(key=k, dtype=jnp.float64))(keys)
         us = jr.normal(jr.PRNGKey(4), (3, g.dim), jnp.float64)
 
         def step(y, u):

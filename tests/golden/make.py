@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -177,9 +178,9 @@ def _():
             abx.expanding_signature(x, alg),
             abx.windowed_signature(x, alg, 3),
             abx.windowed_log_signature(x, alg, 3),
-            abx.extend_signature(alg, first, x[3:]),
-            abx.combine(alg, first, abx.signature(x[3:], alg)),
-            abx.signature_from_increments(alg, steps),
+            abx.extend_signature(first, x[3:], alg),
+            abx.combine(first, abx.signature(x[3:], alg), alg),
+            abx.signature_from_increments(steps, alg),
         )
 
     return value_and_gradient(run, paths(9, 2), normal(5, alg.primitive_size))
@@ -244,7 +245,7 @@ def field_weights(d: int, geometry: Any, seed: int = 3) -> Any:
 
 
 def network(d: int, geometry: Any) -> Any:
-    sizes = [leaf.size for leaf in jax.tree.leaves(geometry.random_point(KEY))]
+    sizes = [leaf.size for leaf in jax.tree.leaves(geometry.random_point(key=KEY))]
     mlp = M.MLP(sum(sizes), d * geometry.dim, 4, 1, final_activation=jnp.tanh, key=KEY)
     return M.VectorField(mlp, d, geometry.dim)
 
@@ -252,7 +253,7 @@ def network(d: int, geometry: Any) -> Any:
 def field_case(alg: Any, geometry: Any, neural: bool) -> Any:
     """The window field, batched, in the state, the log-signature and the weights."""
     keys = jr.split(KEY, 2)
-    points = jax.vmap(lambda k: geometry.random_point(k))(keys)
+    points = jax.vmap(lambda k: geometry.random_point(key=k))(keys)
     lam = 0.3 * normal(2, alg.primitive_size, seed=4)
     if neural:
         start: Any = network(alg.dim, geometry)
@@ -290,7 +291,7 @@ def solve_case(alg: Any, geometry: Any, **options: Any) -> Any:
     """A solve in the path, the initial state and the weights of plain fields."""
     times = 9
     ts = jnp.linspace(0.0, 1.0, times)
-    y0 = geometry.random_point(KEY)
+    y0 = geometry.random_point(key=KEY)
     ito = isinstance(alg, abx.Ito)
 
     def run(weights, xs, steps, y0):
@@ -314,17 +315,22 @@ for _place, _geometry in GEOMETRIES.items():
     )
 _SOLVES: dict[str, tuple[Any, dict[str, Any]]] = {
     "Euclidean Heun": (abx.Euclidean(3), dict(solver=abx.Heun())),
-    "Euclidean reversible": (abx.Euclidean(3), dict(adjoint="reversible")),
-    "SO reversible": (abx.SO(3), dict(adjoint="reversible", substeps=2)),
+    "Euclidean reversible": (abx.Euclidean(3), dict(adjoint=abx.ReversibleAdjoint())),
+    "SO reversible": (abx.SO(3), dict(adjoint=abx.ReversibleAdjoint(), substeps=2)),
     "SO CF4": (abx.SO(3), dict(solver=abx.CF4())),
     "SO CFEES27": (abx.SO(3), dict(solver=abx.CFEES27())),
     "SO RKMK": (abx.SO(3), dict(solver=abx.RKMK())),
     "SO LieEuler": (abx.SO(3), dict(solver=abx.LieEuler(), substeps=2)),
-    "SO final": (abx.SO(3), dict(save="final")),
-    "SO times": (abx.SO(3), dict(ts=jnp.asarray([0.1, 0.5, 0.83]))),
+    "SO final": (abx.SO(3), dict(saveat=diffrax.SaveAt(t1=True))),
+    "SO times": (
+        abx.SO(3),
+        dict(saveat=diffrax.SaveAt(ts=jnp.asarray([0.1, 0.5, 0.83]))),
+    ),
     "Sphere geodesic": (
         abx.Sphere(2),
-        dict(ts=jnp.asarray([0.1, 0.6]), interpolation="geodesic"),
+        dict(
+            saveat=diffrax.SaveAt(ts=jnp.asarray([0.1, 0.6])), interpolation="geodesic"
+        ),
     ),
 }
 for _name, (_geometry, _options) in _SOLVES.items():
@@ -337,7 +343,7 @@ for _name, (_geometry, _options) in _SOLVES.items():
 def _():
     alg, geometry = abx.Ito(2, 2), abx.SPD(2)
     ts = jnp.linspace(0.0, 1.0, 9)
-    y0 = geometry.random_point(KEY)
+    y0 = geometry.random_point(key=KEY)
 
     def run(net, xs):
         def one(x):
@@ -356,18 +362,16 @@ def _():
     control = abx.dyadic_control(ts, paths(9, 2), alg)
     fields = plain_fields(field_weights(2, geometry), 2, geometry)
     solution = abx.solve_adaptive(
-        fields, geometry.random_point(KEY), control, geometry=geometry
+        fields, geometry.random_point(key=KEY), control, geometry=geometry
     )
     return {"value": project(solution.ys), "times": project(solution.ts)}
 
 
 @case("solve by Diffrax")
 def _():
-    import diffrax
-
     geometry = abx.SO(3)
     ts = jnp.linspace(0.0, 1.0, 9)
-    y0 = geometry.random_point(KEY)
+    y0 = geometry.random_point(key=KEY)
 
     def run(weights, xs):
         control = abx.rough_path(ts, xs, abx.Shuffle(2, 2), window=4)
@@ -557,7 +561,7 @@ for _name, _make in _MODELS.items():
 
 def rotations(times: int) -> tuple[Any, Any]:
     ts = jnp.linspace(0.0, 1.0, times)
-    start = abx.SO(3).random_point(KEY)
+    start = abx.SO(3).random_point(key=KEY)
     along = jnp.stack([jnp.sin(2 * ts), ts, ts**2], axis=1)
     return ts, jax.vmap(lambda u: abx.SO(3).exp(start, u))(along)
 

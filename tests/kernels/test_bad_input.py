@@ -129,7 +129,8 @@ def test_keys(key):
     expected = r"jax\.random\.key\(0\)"
     test = abx.two_sample_test
     _refused(test, GOOD, GOOD, KERNEL, key=key, match=expected)
-    _refused(permutation_test, jnp.eye(4), 2, key, 9, match=expected)
+    options = {"key": key, "permutations": 9}
+    _refused(permutation_test, jnp.eye(4), 2, **options, match=expected)
     _refused(abx.RandomFourierSignature, 2, key=key, match=expected)
 
 

@@ -120,7 +120,7 @@ def _p_values(fx, fy, key):
     both = both - jnp.mean(both, axis=1, keepdims=True)
     gram = jnp.einsum("tif,tjf->tij", both, both)
     keys = jr.split(key, gram.shape[0])
-    one = lambda g, k: permutation_test(g, fx.shape[1], k, 99).p_value  # noqa: E731
+    one = lambda g, k: permutation_test(g, fx.shape[1], key=k, permutations=99).p_value  # noqa: E731
     return np.asarray(jax.jit(jax.vmap(one))(gram, keys))
 
 

@@ -66,7 +66,7 @@ def test_depth_two_takes_d_derivatives(geometry, d, algebra):
     alg = algebra(d, 2)
     size = int(np.prod(geometry.point_shape))
     fields, shape = counting_fields(d, geometry.dim, size)
-    y = geometry.random_point(jax.random.key(0), jnp.float64)
+    y = geometry.random_point(key=jax.random.key(0), dtype=jnp.float64)
     lam = jnp.ones(alg.primitive_size)
     count = products(abx.lift(fields, alg, geometry), shape, y, lam)
     derivatives = min(d, geometry.dim)
@@ -104,7 +104,7 @@ SIZES = [
 def test_program_size_is_moderate(alg, geometry):
     """The program does not grow with the number of primitives."""
     fields = smooth_fields(alg.dim, geometry)
-    y = geometry.random_point(jax.random.key(0), jnp.float64)
+    y = geometry.random_point(key=jax.random.key(0), dtype=jnp.float64)
     lam = jnp.ones(alg.primitive_size)
     jaxpr = jax.make_jaxpr(abx.lift(fields, alg, geometry))(y, lam).jaxpr
     count = sum(1 for _ in equations(jaxpr))

@@ -49,7 +49,7 @@ def test_depth_two_identity(name, getkey):
     """L = X^i V_i + sum_{j<i} A^ji [V_j, V_i] - 1/2 B^ij nabla_{V_j} V_i."""
     geometry, d = GEOMETRIES[name], 3
     fields = smooth_fields(d, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     xs = jnp.cumsum(jr.normal(getkey(), (6, d), jnp.float64), axis=0)
     increment, area = xs[-1] - xs[0], levy_area(xs)
     dx = jnp.diff(xs, axis=0)
@@ -116,7 +116,7 @@ def test_definition(name, alg, count, getkey):
     """Nested recursion against brackets and total derivatives written out."""
     geometry = GEOMETRIES[name]
     fields = smooth_fields(alg.dim, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     pick = some_keys(alg, count)
     keys = [alg.primitive_basis[k] for k in pick]
     want = jax.jit(all_fields(alg, fields, geometry, keys))(y)
@@ -145,7 +145,7 @@ def test_commutators_of_random_primitives(name, alg, getkey):
     """
     geometry = GEOMETRIES[name]
     fields = smooth_fields(alg.dim, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     low = jnp.asarray(alg.primitive_weights <= 2, jnp.float64)
     a = jr.normal(getkey(), (alg.primitive_size,), jnp.float64) * low
     b = jr.normal(getkey(), (alg.primitive_size,), jnp.float64) * low

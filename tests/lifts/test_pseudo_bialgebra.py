@@ -53,7 +53,7 @@ def test_products_become_compositions(geometry, algebra, getkey):
     pairs = PAIRS if algebra is abx.GrossmanLarson else PAIRS[:5]
     alg = algebra(2, 4 if algebra is abx.GrossmanLarson else 3)
     V = atoms(smooth_fields(2, geometry, seed=3), 2, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     weight = np.random.default_rng(1).normal(size=int(np.prod(geometry.point_shape)))
 
     def phi(z):
@@ -90,6 +90,6 @@ def test_fields_are_smooth_enough_to_matter(getkey):
     """The corrections above are not zero by accident."""
     geometry = abx.Sphere(2)
     V = atoms(smooth_fields(2, geometry, seed=3), 2, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     gap = jax.jit(lambda z: nabla(geometry, V[0], V[1])(z))(y)
     assert float(jnp.abs(gap).max()) > 1e-2

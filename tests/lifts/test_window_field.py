@@ -15,7 +15,7 @@ from .reference import smooth_fields
 def case(getkey):
     geometry, alg = abx.SO(3), abx.Ito(2, 2)
     fields = smooth_fields(2, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     lam = jr.normal(getkey(), (alg.primitive_size,), jnp.float64)
     return geometry, alg, fields, y, lam
 
@@ -29,7 +29,7 @@ def test_list_of_callables(case):
 
 def test_time_dependent(case):
     geometry, alg, fields, y, lam = case
-    timed = abx.lift(lambda t, z: t * fields(z), alg, geometry)
+    timed = abx.lift(lambda t, z, args: t * fields(z), alg, geometry)
     assert timed.time_dependent
     fixed = abx.lift(lambda z: 0.3 * fields(z), alg, geometry)
     got = timed(jnp.asarray(0.3), y, lam)
@@ -59,7 +59,7 @@ def test_transformations(case, alg, getkey):
 def test_float32(algebra, getkey):
     geometry, alg = abx.Sphere(2), algebra(2, 3)
     fields = smooth_fields(2, geometry)
-    y = geometry.random_point(getkey(), jnp.float32)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float32)
     lam = jr.normal(getkey(), (alg.primitive_size,), jnp.float32)
     field = jax.jit(abx.lift(fields, alg, geometry))
     got = field(y, lam)

@@ -36,14 +36,14 @@ CAUSAL = {
 def driver(model, times=10, dtype=jnp.float64, seed=1):
     ts = jnp.linspace(0, 1, times, dtype=dtype) ** 2 + 0.1
     return M.brownian_driver(
-        jr.PRNGKey(seed), ts, model.channels - 1, brackets=model.calculus == "ito"
+        ts, model.channels - 1, brackets=model.calculus == "ito", key=jr.PRNGKey(seed)
     )
 
 
 def rotation_path(times=21, dtype=jnp.float64, speed=(1.0, 0.5, -0.3)):
     """Time and a rotation of constant angular velocity, flattened."""
     ts = jnp.linspace(0, 1, times, dtype=dtype)
-    start = abx.SO(3).random_point(jr.PRNGKey(7), dtype)
+    start = abx.SO(3).random_point(key=jr.PRNGKey(7), dtype=dtype)
     axis = jnp.asarray(speed, dtype)
     rotations = jax.vmap(lambda t: abx.SO(3).exp(start, t * axis))(ts)
     xs = jnp.concatenate([ts[:, None], rotations.reshape(times, 9)], axis=1)

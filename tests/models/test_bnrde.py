@@ -87,7 +87,7 @@ def test_taylor_is_the_log_ode_to_third_order(name):
     exact = _geometric(name, interpolation="log-ode", **fine)
     assert taylor.interpolation == "taylor"
     ts = jnp.linspace(0.0, 1.0, 5)
-    path = M.brownian_driver(jr.PRNGKey(2), ts, 1, brackets=True)
+    path = M.brownian_driver(ts, 1, brackets=True, key=jr.PRNGKey(2))
 
     def gap(e):
         scaled = abx.SampledPath(ts, e * path.xs, brackets=e**2 * path.brackets)

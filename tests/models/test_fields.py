@@ -103,7 +103,7 @@ def test_activations(name):
 def compare(ours, plain, alg, geometry, dtype):
     """Two window fields: of an Equinox module, and of a plain function of the module
     and the point, for two points inside a loop of two log-signatures."""
-    point = jax.vmap(lambda k: geometry.random_point(k, dtype))
+    point = jax.vmap(lambda k: geometry.random_point(key=k, dtype=dtype))
     ys = point(jr.split(jr.PRNGKey(2), 2))
     lams = jr.normal(jr.PRNGKey(3), (2, alg.primitive_size), dtype) / 3
     weights, rest = eqx.partition(ours, eqx.is_inexact_array)

@@ -61,7 +61,7 @@ def test_batches_gradients_and_single_precision(name):
     @eqx.filter_jit
     @eqx.filter_value_and_grad(has_aux=True)
     def loss(model):
-        out = model.sample(jr.PRNGKey(3), ts, (2, 1))
+        out = model.sample(ts, (2, 1), key=jr.PRNGKey(3))
         return jnp.mean(out**2), out
 
     (_, out), grads = loss(model)
@@ -77,7 +77,7 @@ def test_predict_agrees_with_single_paths(name):
     model = CAUSAL[name]()
     ito = model.calculus == "ito"
     ts = jnp.linspace(0.0, 1.0, 7)
-    paths = M.brownian_driver(jr.PRNGKey(0), ts, 1, (3,), brackets=ito)
+    paths = M.brownian_driver(ts, 1, (3,), brackets=ito, key=jr.PRNGKey(0))
     out = eqx.filter_jit(model.predict)(paths)
     for k in range(3):
         one = abx.SampledPath(ts, paths.xs[k], brackets=paths.brackets)

@@ -59,7 +59,7 @@ def test_own_derivatives_of_a_vector_field_are_its_derivatives(alg, geometry):
     """The lift with `expand` and the one by forward mode of a plain function: the same
     values and gradients for a batch, in the point and in the weights."""
     field = field_of(alg.dim, geometry)
-    point = jax.vmap(lambda k: geometry.random_point(k, jnp.float64))
+    point = jax.vmap(lambda k: geometry.random_point(key=k, dtype=jnp.float64))
     ys = point(jr.split(jr.PRNGKey(2), 3))
     lams = jr.normal(jr.PRNGKey(3), (3, alg.primitive_size))
 
@@ -119,7 +119,7 @@ def test_rows_through_the_hidden_layers(alg, geometry, rows):
     """At depth 3: the point, each direction, and one row a channel for all second
     derivatives; not one for each pair of directions."""
     field = abx.lift(field_of(alg.dim, geometry), alg, geometry)
-    y = geometry.random_point(jr.PRNGKey(0), jnp.float64)
+    y = geometry.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     counted = count_products(field, y, jnp.ones(alg.primitive_size))
     assert counted[8, 8] == rows
 

@@ -83,10 +83,10 @@ def test_a_forecast_keeps_observations_and_marks(model):
 
 
 def test_the_driver_of_generative_models_marks_time():
-    driver = brownian_driver(jr.key(0), jnp.linspace(0.0, 1.0, 5), 2, (3,))
+    driver = brownian_driver(jnp.linspace(0.0, 1.0, 5), 2, (3,), key=jr.key(0))
     assert driver.finite_variation == (0,)
     assert not np.any(driver.realised_brackets()[..., 0, :])
-    alone = brownian_driver(jr.key(0), jnp.linspace(0.0, 1.0, 5), 0, brackets=True)
+    alone = brownian_driver(jnp.linspace(0.0, 1.0, 5), 0, brackets=True, key=jr.key(0))
     assert alone.dim == 1
     assert alone.finite_variation == (0,)
     assert not np.any(alone.brackets)

@@ -40,7 +40,7 @@ def fbm_covariance(ts, hurst):
 @pytest.mark.parametrize("dtype", (np.float32, np.float64))
 def test_brownian_on_an_irregular_grid(rng, dtype):
     ts = np.array([-1.0, -0.9, 0.3, 2.0, 2.01], dtype)
-    xs = brownian(jr.key(1), ts, 2, shape=(3000,))
+    xs = brownian(ts, 2, shape=(3000,), key=jr.key(1))
     assert xs.shape == (3000, 5, 2) and xs.dtype == dtype
     assert not np.any(xs[:, 0])
     covariance = np.minimum.outer(ts + 1, ts + 1)[1:, 1:].astype(float)
@@ -53,7 +53,7 @@ def test_brownian_brackets():
     brackets = abx.brownian_brackets(ts, 2, dtype=np.float32)
     assert brackets.dtype == np.float32
     np.testing.assert_allclose(brackets, np.diff(ts)[:, None, None] * np.eye(2)[None])
-    xs = abx.brownian(jr.key(0), ts, 2, (4,), dtype=np.float32)
+    xs = abx.brownian(ts, 2, (4,), dtype=np.float32, key=jr.key(0))
     assert abx.SampledPath(ts, xs, brackets=brackets).batch_shape == (4,)
 
 
@@ -73,7 +73,9 @@ def test_circulant_embedding_is_exact(hurst, n):
 @pytest.mark.parametrize("hurst", (0.1, 0.7))
 def test_fractional_brownian(hurst):
     dtype = np.float32 if hurst < 0.5 else np.float64
-    xs = fractional(jr.key(2), 6, hurst, dim=2, horizon=3.0, shape=(2000,), dtype=dtype)
+    xs = fractional(
+        6, hurst, dim=2, horizon=3.0, shape=(2000,), dtype=dtype, key=jr.key(2)
+    )
     assert xs.shape == (2000, 7, 2) and xs.dtype == dtype
     assert not np.any(xs[:, 0])
     covariance = fbm_covariance(np.linspace(0, 3, 7)[1:], hurst)
@@ -83,7 +85,7 @@ def test_fractional_brownian(hurst):
 
 def test_fractional_brownian_long_range():
     """Terminal values and a middle increment of a fine path."""
-    xs = fractional(jr.key(3), 512, 0.25, shape=(4000,))[..., 0]
+    xs = fractional(512, 0.25, shape=(4000,), key=jr.key(3))[..., 0]
     covariance = fbm_covariance(np.array([0.25, 0.5, 1.0]), 0.25)
     assert_gaussian(xs[:, [128, 256, 512]], covariance)
 
@@ -97,7 +99,7 @@ def test_volterra_is_exactly_joint_with_its_driver(hurst):
     zero = jnp.zeros((n, n, 1))
     unit = jnp.eye(n)[..., None]
     run = lambda dw: volterra(  # noqa: E731
-        jr.key(0), n, hurst, horizon=horizon, shape=(n,), increments=dw
+        n, hurst, horizon=horizon, shape=(n,), increments=dw, key=jr.key(0)
     )[0][..., 0]
     # Same key: the exact cell's own noise cancels.
     response = np.asarray(run(unit) - run(zero))
@@ -129,7 +131,7 @@ def hybrid_covariance(n, hurst):
 def test_volterra_law(hurst):
     dtype = np.float32 if hurst == 0.1 else np.float64
     n = 8
-    ys, dw = volterra(jr.key(4), n, hurst, dim=2, shape=(2000,), dtype=dtype)
+    ys, dw = volterra(n, hurst, dim=2, shape=(2000,), dtype=dtype, key=jr.key(4))
     assert ys.shape == (2000, 9, 2) and dw.shape == (2000, 8, 2)
     assert ys.dtype == dw.dtype == dtype
     assert not np.any(ys[:, 0])
@@ -150,7 +152,7 @@ def test_volterra_variance_is_a_power_of_time(hurst):
 
 
 def test_volterra_marginal_on_a_fine_grid():
-    ys, dw = volterra(jr.key(6), 512, 0.1, shape=(4000,))
+    ys, dw = volterra(512, 0.1, shape=(4000,), key=jr.key(6))
     for i in (1, 128, 512):
         scaled = np.asarray(ys[:, i, 0]) / (i / 512) ** 0.1
         assert scipy.stats.kstest(scaled, "norm").pvalue > ALPHA / 4
@@ -159,25 +161,27 @@ def test_volterra_marginal_on_a_fine_grid():
 
 
 def test_volterra_at_one_half_is_brownian():
-    ys, dw = volterra(jr.key(7), 50, 0.5, dim=3, shape=(2,), dtype=np.float64)
+    ys, dw = volterra(50, 0.5, dim=3, shape=(2,), dtype=np.float64, key=jr.key(7))
     np.testing.assert_allclose(ys[:, 1:], np.cumsum(dw, axis=1), atol=1e-13)
 
 
 def test_keys_jit_vmap_grad():
     ts = np.linspace(0.0, 1.0, 9)
     key = jr.key(8)
-    np.testing.assert_array_equal(brownian(key, ts, 1), brownian(key, ts, 1))
-    assert np.any(brownian(jr.key(9), ts, 1) != brownian(key, ts, 1))
+    np.testing.assert_array_equal(brownian(ts, 1, key=key), brownian(ts, 1, key=key))
+    assert np.any(brownian(ts, 1, key=jr.key(9)) != brownian(ts, 1, key=key))
     keys = jr.split(key, 3)
-    run = jax.jit(jax.vmap(lambda k: abx.riemann_liouville(k, 8, 0.3)[0]))
+    run = jax.jit(jax.vmap(lambda k: abx.riemann_liouville(8, 0.3, key=k)[0]))
     assert run(keys).shape == (3, 9, 1)
-    old = abx.fractional_brownian(jr.PRNGKey(0), 4, 0.3)
+    old = abx.fractional_brownian(4, 0.3, key=jr.PRNGKey(0))
     assert old.shape == (5, 1)
-    grad = jax.jit(jax.grad(lambda t: jnp.sum(abx.brownian(key, t, 1) ** 2)))(ts)
+    grad = jax.jit(jax.grad(lambda t: jnp.sum(abx.brownian(t, 1, key=key) ** 2)))(ts)
     assert np.all(np.isfinite(grad))
     dw = jnp.ones((8, 1))
     grad = jax.jit(
-        jax.grad(lambda w: jnp.sum(abx.riemann_liouville(key, 8, 0.3, increments=w)[0]))
+        jax.grad(
+            lambda w: jnp.sum(abx.riemann_liouville(8, 0.3, increments=w, key=key)[0])
+        )
     )(dw)
     # Sum over times of the kernel: later increments act on fewer values.
     assert np.all(np.diff(grad[:, 0]) < 0) and np.all(grad > 0)
@@ -186,26 +190,26 @@ def test_keys_jit_vmap_grad():
 def test_errors():
     key, ts = jr.key(0), np.linspace(0.0, 1.0, 4)
     with pytest.raises(ValueError, match="strictly between"):
-        abx.fractional_brownian(key, 4, 1.0)
+        abx.fractional_brownian(4, 1.0, key=key)
     with pytest.raises(ValueError, match="strictly between"):
-        abx.riemann_liouville(key, 4, 0.0)
+        abx.riemann_liouville(4, 0.0, key=key)
     with pytest.raises(ValueError, match="at least 1"):
-        abx.fractional_brownian(key, 0, 0.3)
+        abx.fractional_brownian(0, 0.3, key=key)
     with pytest.raises(ValueError, match="positive and finite"):
-        abx.riemann_liouville(key, 4, 0.3, horizon=-1.0)
+        abx.riemann_liouville(4, 0.3, horizon=-1.0, key=key)
     with pytest.raises(ValueError, match="`increments` must have shape"):
-        abx.riemann_liouville(key, 4, 0.3, increments=np.zeros((5, 1)))
+        abx.riemann_liouville(4, 0.3, increments=np.zeros((5, 1)), key=key)
     with pytest.raises(TypeError):
-        jax.jit(lambda h: abx.fractional_brownian(key, 4, h))(0.3)
+        jax.jit(lambda h: abx.fractional_brownian(4, h, key=key))(0.3)
     with pytest.raises(ValueError, match="at least 1"):
-        abx.brownian(key, ts, 0)
+        abx.brownian(ts, 0, key=key)
     with pytest.raises(ValueError, match="not empty"):
-        abx.brownian(key, ts[:0], 1)
+        abx.brownian(ts[:0], 1, key=key)
     with pytest.raises(TypeError, match="floating"):
-        abx.brownian(key, np.arange(4), 1)
+        abx.brownian(np.arange(4), 1, key=key)
     with pytest.raises(TypeError, match="floating"):
-        abx.brownian(key, ts, 1, dtype=np.int32)
+        abx.brownian(ts, 1, dtype=np.int32, key=key)
     with pytest.raises(TypeError, match="float32 or float64"):
-        abx.fractional_brownian(key, 4, 0.3, dtype=np.float16)
+        abx.fractional_brownian(4, 0.3, dtype=np.float16, key=key)
     with pytest.raises(ValueError, match="strictly increasing"):
-        abx.brownian(key, ts[::-1], 1)
+        abx.brownian(ts[::-1], 1, key=key)

@@ -45,7 +45,7 @@ CASES = {
     ),
     "dates": (lambda: abx.SampledPath(STAMPS, XS), "timedelta64"),
     "dates of a driver": (
-        lambda: abx.brownian(jax.random.key(0), STAMPS, 1),
+        lambda: abx.brownian(STAMPS, 1, key=jax.random.key(0)),
         "timedelta",
     ),
     "dates as knots": (lambda: abx.split_by_knots(TS, STAMPS), "timedelta64"),
@@ -54,18 +54,18 @@ CASES = {
         "subtract the first stamp",
     ),
     "epoch of a driver": (
-        lambda: abx.brownian(jax.random.key(0), (1.7e9 + TS).astype(np.float32), 1),
+        lambda: abx.brownian((1.7e9 + TS).astype(np.float32), 1, key=jax.random.key(0)),
         "subtract the first stamp",
     ),
     "unsorted": (lambda: abx.SampledPath(TS[::-1], XS), "Sort the samples"),
     "repeated": (lambda: abx.SampledPath(np.zeros(50), XS), "Sort the samples"),
-    "integer key": (lambda: abx.brownian(0, TS, 1), r"jax.random.key\(0\)"),
+    "integer key": (lambda: abx.brownian(TS, 1, key=0), r"jax.random.key\(0\)"),
     "integer key, fractional": (
-        lambda: abx.fractional_brownian(0, 4, 0.3),
+        lambda: abx.fractional_brownian(4, 0.3, key=0),
         r"jax.random.key\(0\)",
     ),
     "integer key, Volterra": (
-        lambda: abx.riemann_liouville(0, 4, 0.3),
+        lambda: abx.riemann_liouville(4, 0.3, key=0),
         r"jax.random.key\(0\)",
     ),
     "frame": (lambda: abx.signature(frame(), ALG), "to_numpy"),

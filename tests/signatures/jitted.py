@@ -32,9 +32,9 @@ signature = _call("signature")
 both = _call(_both)
 log_signature = _call("log_signature")
 expanding_signature = _call("expanding_signature")
-combine = eqx.filter_jit(lambda alg, s, t: abx.combine(alg, s, t))
+combine = eqx.filter_jit(lambda s, t, alg: abx.combine(s, t, alg))
 extend_signature = eqx.filter_jit(
-    lambda alg, s, path, brackets=None: abx.extend_signature(alg, s, path, brackets)
+    lambda s, path, alg, brackets=None: abx.extend_signature(s, path, alg, brackets)
 )
 windowed_signature = eqx.filter_jit(
     lambda path, alg, window, brackets=None: abx.windowed_signature(
@@ -47,5 +47,5 @@ windowed_log_signature = eqx.filter_jit(
     )
 )
 signature_from_increments = eqx.filter_jit(
-    lambda alg, ell: abx.signature_from_increments(alg, ell)
+    lambda ell, alg: abx.signature_from_increments(ell, alg)
 )

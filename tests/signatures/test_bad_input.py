@@ -130,7 +130,7 @@ FUNCTIONS = {
     "expanding_signature": abx.expanding_signature,
     "windowed_signature": lambda x, alg, mode: abx.windowed_signature(x, alg, 2, mode),
     "extend_signature": lambda x, alg, mode: abx.extend_signature(
-        alg, jnp.zeros((2, alg.size)), x, mode
+        jnp.zeros((2, alg.size)), x, alg, mode
     ),
 }
 
@@ -234,9 +234,9 @@ def test_two_sets_of_times():
 
 def test_increments_of_the_wrong_size():
     with pytest.raises(ValueError, match=str(GL.primitive_size)):
-        abx.signature_from_increments(GL, jnp.zeros((3, GL.primitive_size + 1)))
+        abx.signature_from_increments(jnp.zeros((3, GL.primitive_size + 1)), GL)
 
 
 def test_combining_arrays_of_the_wrong_size():
     with pytest.raises(ValueError, match=str(GL.size)):
-        abx.combine(GL, jnp.zeros(GL.size), jnp.zeros(GL.size + 1))
+        abx.combine(jnp.zeros(GL.size), jnp.zeros(GL.size + 1), GL)

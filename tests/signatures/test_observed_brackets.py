@@ -46,7 +46,7 @@ def test_half_of_a_brownian_path_has_the_whole_quadratic_variation(kind, getkey)
     standard errors of the mean over paths and channels. (Interpolation gives 1/2.)"""
     paths, steps = 64, 400
     ts = np.linspace(0.0, 1.0, steps + 1)
-    xs = abx.brownian(getkey(), ts, 2, (paths,))
+    xs = abx.brownian(ts, 2, (paths,), key=getkey())
     mask = np.random.default_rng(1).random(xs.shape) < 0.5
     mask = mask[..., 0] if kind == "points" else mask
     mask[:, 0] = mask[:, -1] = True
@@ -133,7 +133,7 @@ def test_hayashi_yoshida_is_the_sum_over_overlapping_intervals(rng):
 def test_hayashi_yoshida_sees_channels_that_are_never_observed_together(getkey):
     """Correlation 0.8, observed in turn: previous tick sees none of it."""
     ts = np.linspace(0.0, 1.0, 201)
-    w = abx.brownian(getkey(), ts, 2, (200,))
+    w = abx.brownian(ts, 2, (200,), key=getkey())
     xs = jnp.stack([w[..., 0], 0.8 * w[..., 0] + 0.6 * w[..., 1]], axis=-1)
     mask = np.zeros(xs.shape, bool)
     mask[:, ::2, 0] = mask[:, 1::2, 1] = True
@@ -190,7 +190,7 @@ def test_controls_carry_the_observed_brackets(kind, rng):
     control = abx.rough_path(None, path, GL, window=5, brackets="realised")
     total = jnp.zeros(GL.size)
     for lam in control.log_signatures:
-        total = abx.combine(GL, total, GL.exp(GL.from_primitive(lam)))
+        total = abx.combine(total, GL.exp(GL.from_primitive(lam)), GL)
     close(total, whole)
     knots = np.linspace(ts[0], ts[-1], 6)
     control = abx.rough_path(None, path, GL, knots=knots, brackets="realised")
@@ -200,7 +200,7 @@ def test_controls_carry_the_observed_brackets(kind, rng):
     total = jnp.zeros(GL.size)
     for s, t in halves:
         lam = control.log_signature(s, t, 1)
-        total = abx.combine(GL, total, GL.exp(GL.from_primitive(lam)))
+        total = abx.combine(total, GL.exp(GL.from_primitive(lam)), GL)
     close(total, GL.exp(GL.from_primitive(control.log_signatures[1])))
 
 
@@ -211,11 +211,11 @@ def test_streams_carry_the_observed_brackets(rng):
     close(abx.expanding_signature(path, ITO, "realised")[-1], whole)
     total = jnp.zeros(ITO.size)
     for part in abx.windowed_signature(path, ITO, 7, "realised"):
-        total = abx.combine(ITO, total, part)
+        total = abx.combine(total, part, ITO)
     close(total, whole)
     first = abx.signature(path.slice(0, 9), ITO, "realised")
     rest = path.slice(8, TIMES)
-    close(abx.extend_signature(ITO, first, rest, "realised"), whole)
+    close(abx.extend_signature(first, rest, ITO, "realised"), whole)
 
 
 AUGMENTATIONS = {

@@ -64,7 +64,7 @@ def test_chen(alg, mode, seed):
     first = signature(xs[: half + 1], alg, supplied[:half], mode)
     second = signature(xs[half:], alg, supplied[half:], mode)
     whole = signature(xs, alg, supplied, mode)
-    close(jitted.combine(alg, first, second), whole)
+    close(jitted.combine(first, second, alg), whole)
 
 
 @all_cases
@@ -99,7 +99,7 @@ def test_time_reversal_is_the_inverse(alg, mode, seed):
     xs, supplied = draw(seed, alg.dim)
     g = signature(xs, alg, supplied, mode)
     back = signature(xs[::-1], alg, supplied, mode)
-    close(jitted.combine(alg, g, back), np.zeros(alg.size))
+    close(jitted.combine(g, back, alg), np.zeros(alg.size))
     close(back, alg.antipode(np.asarray(g)))
     there_and_back = jnp.concatenate([xs, xs[-2::-1]])
     close(signature(there_and_back, alg, supplied, mode), np.zeros(alg.size))

@@ -164,7 +164,7 @@ def test_general_increments(cls):
     alg = cls(2, 3)
     rng = np.random.default_rng(2)
     ell = rng.normal(size=(4, 5, alg.primitive_size))
-    got = jitted.signature_from_increments(alg, jnp.asarray(ell))
+    got = jitted.signature_from_increments(jnp.asarray(ell), alg)
     assert got.shape == (4, alg.size)
     total = np.zeros((4, alg.size))
     for k in range(5):
@@ -183,5 +183,5 @@ def test_general_increments_against_the_reference(cls):
     for row in ell:
         step = add(*((Fraction(float(v)), x) for v, x in zip(row, basis)))
         total = ref.product(total, ref.exp(step))
-    got = jitted.signature_from_increments(alg, jnp.asarray(ell))
+    got = jitted.signature_from_increments(jnp.asarray(ell), alg)
     np.testing.assert_allclose(got, floats(to_array(alg, total)), 1e-11, 1e-11)

@@ -40,7 +40,7 @@ def test_extending_equals_recomputation(alg, mode):
     total = jnp.zeros(alg.size)
     for start, stop in [(0, 2), (2, 4), (4, 6)]:
         piece = choose(mode, supplied[start:stop])
-        total = jitted.extend_signature(alg, total, xs[start : stop + 1], piece)
+        total = jitted.extend_signature(total, xs[start : stop + 1], alg, piece)
     close(total, jitted.signature(xs, alg, choose(mode, supplied)))
 
 
@@ -71,7 +71,7 @@ def test_windows_equal_recomputation(alg, mode):
         close(signatures[:, k], expected)
         close(logs[:, k], log)
     total = jitted.combine(
-        alg, jitted.combine(alg, signatures[:, 0], signatures[:, 1]), signatures[:, 2]
+        jitted.combine(signatures[:, 0], signatures[:, 1], alg), signatures[:, 2], alg
     )
     close(total, jitted.signature(xs, alg, given))
 

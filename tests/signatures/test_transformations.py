@@ -114,7 +114,7 @@ def test_derivatives_of_general_increments(alg):
 
     @jax.jit
     def f(x):
-        return jnp.vdot(abx.signature_from_increments(alg, x), weights)
+        return jnp.vdot(abx.signature_from_increments(x, alg), weights)
 
     h = 1e-5
     difference = (f(ell + h * direction) - f(ell - h * direction)) / (2 * h)

@@ -4,6 +4,7 @@ Window counts of one test are padded with empty windows (zero log-signatures) to
 largest, so that each equation is compiled once.
 """
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -80,7 +81,7 @@ def flow_reference(fields, y0, xs, geometry):
             control,
             geometry=geometry,
             solver=abx.CF4(),
-            save="final",
+            saveat=diffrax.SaveAt(t1=True),
             throw=False,
         ).ys[0]
 
@@ -148,8 +149,7 @@ def log_ode(fields, y0, lams, alg, geometry, *, solver=None, substeps=2):
             geometry=geometry,
             solver=solver,
             substeps=substeps,
-            save="final",
-            adjoint="direct",
+            saveat=diffrax.SaveAt(t1=True),
             throw=False,
         ).ys[0]
 

@@ -20,7 +20,7 @@ def case():
     """Paths that are Brownian in an eighth of the time, next to nothing elsewhere."""
     geometry = abx.SO(3)
     fields = bounded_fields(2, geometry)
-    y0 = geometry.random_point(jr.PRNGKey(0), jnp.float64)
+    y0 = geometry.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
     times = np.arange(STEPS) / STEPS
     size = np.where((times >= BURST[0]) & (times < BURST[1]), 4.0, 0.03)
     dx = [jr.normal(jr.PRNGKey(k), (STEPS, 2), jnp.float64) for k in range(3)]

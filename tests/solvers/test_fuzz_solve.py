@@ -106,7 +106,7 @@ def smooth(y):
 FIELDS = [
     smooth,
     lambda t, y: smooth(y),
-    lambda t, y: smooth(y) * jnp.sin(t),
+    lambda t, y, args: smooth(y) * jnp.sin(t),
     lambda y: smooth(y)[:1],
     lambda y: smooth(y).T,
     lambda y: list(smooth(y)),
@@ -120,7 +120,7 @@ FIELDS = [
     lambda: 0,
     lambda t, y, args: smooth(y),
     [lambda y: smooth(y)[0], lambda y: smooth(y)[1]],
-    [lambda y: smooth(y)[0], lambda t, y: smooth(y)[1]],
+    [lambda y: smooth(y)[0], lambda t, y, args: smooth(y)[1]],
     [smooth, smooth],
     [smooth],
     [],
@@ -132,6 +132,18 @@ SOLVERS = [
     abx.CF4(),
     diffrax.Tsit5(),
     abx.CF4,
+    None,
+]
+SAVES = [
+    diffrax.SaveAt(t1=True),
+    diffrax.SaveAt(t0=True, t1=True, steps=2),
+    diffrax.SaveAt(dense=True),
+    diffrax.SaveAt(ts=[0.1, 1.0, 2.0]),
+    diffrax.SaveAt(ts=[0.1, np.nan], t1=True),
+    diffrax.SaveAt(ts=[-3, 7]),
+    diffrax.SaveAt(ts=jnp.ones((2, 2))),
+    diffrax.SaveAt(steps=-1),
+    diffrax.SaveAt(),
     None,
 ]
 KNOTS = [(4,), (3,), (1,), (0,), (2, 4)]
@@ -180,10 +192,10 @@ def solves(draw):
         "control": controls() | anything(),
         "geometry": st.sampled_from([abx.SO, "SO(3)", abx.SO(2), abx.Hyperbolic(1)]),
         "solver": st.sampled_from(SOLVERS),
-        "ts": anything([(0,), (1,), (3,), (2, 2)]) | st.just([0.1, 1.0, 2.0]),
+        "saveat": st.sampled_from(SAVES) | st.sampled_from(OTHERS),
+        "args": st.sampled_from([1.0, {"rate": jnp.ones(2)}]),
         "interpolation": st.sampled_from(["geodesic", "linear", "cubic", 3]),
-        "adjoint": st.sampled_from(["reversible", "direct", "magic"]),
-        "save": st.sampled_from(["final", "all", None]),
+        "adjoint": st.sampled_from([abx.ReversibleAdjoint(), "magic", None]),
         "substeps": st.sampled_from([0, 2, -1, 1.5, True, "2"]),
     }
     return spoil(draw, good, wild, 3)
@@ -244,7 +256,12 @@ def try_path(arguments):
     y0 = jnp.array(POINTS[geometry])
     for throw in (True, False):
         call = lambda throw=throw: abx.solve(  # noqa: E731
-            smooth, y0, control, geometry=geometry, ts=control.knots, throw=throw
+            smooth,
+            y0,
+            control,
+            geometry=geometry,
+            saveat=diffrax.SaveAt(ts=control.knots),
+            throw=throw,
         )
         sol = attempt(call)
         if sol is not None:
@@ -306,7 +323,7 @@ def method_calls(draw):
     g = draw(st.sampled_from(GEOMETRIES))
     name = draw(st.sampled_from(sorted(METHODS)))
     dtype = draw(st.sampled_from([jnp.float32, jnp.float64]))
-    y = g.random_point(jr.key(draw(st.integers(0, 3))), dtype)
+    y = g.random_point(key=jr.key(draw(st.integers(0, 3))), dtype=dtype)
     u = draw(st.sampled_from([0.0, 1e-30, 0.3, 2.0])) * jnp.ones(g.dim, dtype)
     values = {
         "point": y,
@@ -325,7 +342,11 @@ def method_calls(draw):
 
 def try_method(arguments):
     g, name, good, given_ = arguments
-    out = attempt(lambda: getattr(g, name)(*given_.values()))
+    method = getattr(g, name)
+    if name == "random_point":
+        out = attempt(lambda: method(key=given_["0"]))
+    else:
+        out = attempt(lambda: method(*given_.values()))
     if out is not None and unspoilt(given_, good):
         assert finite(out), (g, name)
     if name == "belongs" and out is not None:

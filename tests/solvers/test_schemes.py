@@ -47,8 +47,7 @@ def final_states(fields, y0, geometry, solver, lams):
             control,
             geometry=geometry,
             solver=solver,
-            save="final",
-            adjoint="direct",
+            saveat=diffrax.SaveAt(t1=True),
             throw=False,
         ).ys[0]
 
@@ -67,7 +66,7 @@ def steps(count, total, back=False):
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=repr)
 def test_orders(geometry):
     fields = bounded_fields(1, geometry, seed=2, scale=0.9)
-    y0 = geometry.random_point(jr.PRNGKey(1), jnp.float64)
+    y0 = geometry.random_point(key=jr.PRNGKey(1), dtype=jnp.float64)
     # The reference is one more row of the most accurate scheme, which comes first.
     total, reference = 64, None
     for solver in sorted(SCHEMES, key=lambda solver: solver != FINE):
@@ -131,7 +130,7 @@ def test_runge_kutta_is_diffrax():
 def test_constraints_after_many_steps(geometry, defect, dtype, tol):
     """10^5 steps without projection; all actions: tests/geometry/test_drift.py."""
     fields = bounded_fields(1, geometry, seed=3)
-    y0 = geometry.random_point(jr.PRNGKey(0), dtype)
+    y0 = geometry.random_point(key=jr.PRNGKey(0), dtype=dtype)
     # To and fro, so that noncompact states stay bounded.
     lams = 0.01 * jnp.where(jnp.arange(100_000) % 200 < 100, 1.0, -1.0)
     last = final_states(fields, y0, geometry, abx.CFEES25(), lams[None].astype(dtype))[

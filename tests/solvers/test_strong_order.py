@@ -29,7 +29,7 @@ SIZES = (4, 8, 16, 32)
 
 
 def case(geometry, d=2, paths=32, steps=512, scale=0.6):
-    y0 = geometry.random_point(jr.PRNGKey(1), jnp.float64)
+    y0 = geometry.random_point(key=jr.PRNGKey(1), dtype=jnp.float64)
     make = bounded_fields
     if isinstance(geometry, abx.SPD):
         # Else the mean square has heavy tails; see `test_ito_on_spd_path_by_path`.
@@ -165,7 +165,7 @@ def test_stratonovich_fractional():
     geometry, hurst = abx.SO(3), 0.4
     fields, y0, _ = case(geometry)
     xs = abx.fractional_brownian(
-        jr.PRNGKey(3), 512, hurst, dim=2, shape=(32,), dtype=jnp.float64
+        512, hurst, dim=2, shape=(32,), dtype=jnp.float64, key=jr.PRNGKey(3)
     )
     reference = flow_reference(fields, y0, xs, geometry)
     for depth, floor in ((2, 0.2), (3, 0.6)):

@@ -37,10 +37,10 @@ INSIDE = np.array([0.1, 0.25, 0.59375, 0.97, 1.0])
 @pytest.mark.parametrize(
     "options",
     [
-        {"adjoint": "checkpointed"},
-        {"adjoint": "reversible"},
-        {"adjoint": "direct", "interpolation": "geodesic"},
-        {"adjoint": "checkpointed", "interpolation": "linear"},
+        {},
+        {"adjoint": abx.ReversibleAdjoint()},
+        {"interpolation": "geodesic"},
+        {"interpolation": "linear"},
     ],
     ids=["log-ode", "reversible", "geodesic", "linear"],
 )
@@ -49,11 +49,17 @@ def test_epoch_stamps(options):
 
     @eqx.filter_jit
     def run(control, origin, ts):
-        timed = lambda t, y: fields(t, y, origin)  # noqa: E731
-        at_knots = abx.solve(timed, Y0, control, **options)
+        at_knots = abx.solve(fields, Y0, control, args=origin, **options)
 
         def loss(y0):
-            solution = abx.solve(timed, y0, control, ts=ts, **options)
+            solution = abx.solve(
+                fields,
+                y0,
+                control,
+                args=origin,
+                saveat=diffrax.SaveAt(ts=ts),
+                **options,
+            )
             return jnp.sum(jnp.sin(solution.ys)), solution
 
         grad, between = jax.grad(loss, has_aux=True)(Y0)
@@ -76,10 +82,11 @@ def test_epoch_stamps_in_the_adaptive_solve():
         ts, xs, _ = driver(origin)
         control = abx.dyadic_control(ts, xs, abx.Shuffle(2, 2), levels=3)
         return abx.solve_adaptive(
-            lambda t, y: fields(t, y, origin),
+            fields,
             Y0,
             control,
             geometry=abx.Euclidean(2),
+            args=origin,
             atol=1e-2,
         )
 
@@ -94,14 +101,14 @@ def test_epoch_stamps_in_diffrax():
 
     @eqx.filter_jit
     def run(control, origin, ts):
-        timed = lambda t, y: fields(t, y, origin)  # noqa: E731
         return diffrax.diffeqsolve(
-            abx.RoughTerm(timed, control, abx.Euclidean(2)),
+            abx.RoughTerm(fields, control, abx.Euclidean(2)),
             abx.LogODE(abx.CFEES25()),
             control.knots[0],
             control.knots[-1],
             None,
             Y0,
+            origin,
             stepsize_controller=diffrax.StepTo(control.knots),
             saveat=diffrax.SaveAt(ts=ts),
         ).ys
@@ -112,7 +119,9 @@ def test_epoch_stamps_in_diffrax():
     )
     np.testing.assert_allclose(got, want, atol=3e-6)
     knots = driver(0.0)[2].knots
-    solve = abx.solve(lambda t, y: fields(t, y, 0.0), Y0, driver(0.0)[2], ts=knots)
+    solve = abx.solve(
+        fields, Y0, driver(0.0)[2], args=0.0, saveat=diffrax.SaveAt(ts=knots)
+    )
     np.testing.assert_allclose(want[-1], solve.ys[-1], atol=3e-6)
 
 
@@ -125,7 +134,7 @@ def test_gradients_reach_the_times():
         control,
         replace_fn=lambda x: x.astype(jnp.float64),
     )
-    timed = lambda t, y: fields(t, y, 0.0)  # noqa: E731
+    timed = lambda t, y, args: fields(t, y, 0.0)  # noqa: E731
 
     def loss(knots, ts, adjoint):
         moved = eqx.tree_at(lambda c: c.knots, control, knots)
@@ -135,7 +144,12 @@ def test_gradients_reach_the_times():
         out = jnp.sum(jnp.sin(3 * sol.ys))
         for interpolation in ("geodesic", "log-ode"):
             sol = abx.solve(
-                timed, y0, moved, ts=ts, interpolation=interpolation, **options
+                timed,
+                y0,
+                moved,
+                saveat=diffrax.SaveAt(ts=ts),
+                interpolation=interpolation,
+                **options,
             )
             out = out + jnp.sum(jnp.cos(2 * sol.ys))
         return out
@@ -143,13 +157,13 @@ def test_gradients_reach_the_times():
     args = (control.knots, jnp.array([0.13, 0.4, 0.7]))
     both = {
         adjoint: jax.jit(jax.grad(lambda k, t, a=adjoint: loss(k, t, a), (0, 1)))(*args)
-        for adjoint in ("checkpointed", "reversible")
+        for adjoint in (abx.CheckpointedAdjoint(), abx.ReversibleAdjoint())
     }
-    exact, reversible = both["checkpointed"], both["reversible"]
+    exact, reversible = both.values()
     assert all(float(jnp.abs(g).max()) > 1e-2 for g in exact)
     for a, b in zip(exact, reversible):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5)
-    value = jax.jit(lambda k, t: loss(k, t, "direct"))
+    value = jax.jit(lambda k, t: loss(k, t, abx.CheckpointedAdjoint()))
     for slot, direction in ((0, jnp.arange(5.0) % 3), (1, jnp.array([1.0, -1, 2]))):
         moves = [list(args), list(args)]
         for sign, move in zip((1, -1), moves):
@@ -172,7 +186,13 @@ def test_last_time_of_a_padded_path(interpolation):
     @jax.jit
     def last(y0, ts):
         plain = lambda y: fields(jnp.zeros(()), y, 0.3)  # noqa: E731
-        return abx.solve(plain, y0, control, ts=ts, interpolation=interpolation).ys
+        return abx.solve(
+            plain,
+            y0,
+            control,
+            saveat=diffrax.SaveAt(ts=ts),
+            interpolation=interpolation,
+        ).ys
 
     y0 = Y0.astype(jnp.float64)
     times = jnp.array([0.2, 0.5])

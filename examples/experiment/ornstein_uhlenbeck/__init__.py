@@ -38,7 +38,7 @@ class OrnsteinUhlenbeckTask(AbstractTask):
         law = OrnsteinUhlenbeck(steps=config.steps)
         return dataset(law, config.paths, folder=cache).split()
 
-    def model(self, config, data, key):
+    def model(self, config, data, *, key):
         options = dict(dtype=data.train.values.dtype, key=key)
         if config.model == "bnrde":
             sizes = dict(hidden=config.hidden, width=config.width, window=config.window)
@@ -52,7 +52,7 @@ class OrnsteinUhlenbeckTask(AbstractTask):
         target = abx.embed(values, features)
 
         def objective(model, batch, key):
-            paths = model.sample(key, ts, config.batch)
+            paths = model.sample(ts, config.batch, key=key)
             return abx.mmd(paths, target, features, unbiased=True)
 
         def metric(model, validation, key):
@@ -72,7 +72,7 @@ class OrnsteinUhlenbeckTask(AbstractTask):
         return [Table("KS x 100", ["all times"], lines), run_table(self, results)]
 
     def distance(self, model, held_out, key):
-        paths = generate(model, key, held_out.ts, len(held_out))
+        paths = generate(model, held_out.ts, len(held_out), key=key)
         return float(np.mean(metrics.ks(paths[:, 1:, 0], held_out.values[:, 1:, 0])))
 
 

@@ -84,7 +84,7 @@ def dataset(
             return _read(file, law, facts)
         except FileFormatError:
             pass  # damaged: simulate again and replace it
-    data = law.sample(jr.PRNGKey(seed), paths, dtype)
+    data = law.sample(paths, dtype=dtype, key=jr.PRNGKey(seed))
     folder.mkdir(parents=True, exist_ok=True)
     arrays = {"values": data.values, "brackets": data.brackets}
     save(file, arrays, {"facts": facts})

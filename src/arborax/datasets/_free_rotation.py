@@ -85,7 +85,7 @@ class FreeRotation:
                 f"velocities are drawn again; got {self.slowest} and {self.velocity}."
             )
 
-    def sample(self, trajectories: int, seed: int = 42) -> Rotations:
+    def sample(self, trajectories: int, *, seed: int = 42) -> Rotations:
         """Independent trajectories, in double precision.
 
         **Arguments:**
@@ -153,7 +153,7 @@ class DrivenRotation:
                     f"of positive numbers, got {low, high}."
                 )
 
-    def sample(self, trajectories: int, seed: int = 42) -> Rotations:
+    def sample(self, trajectories: int, *, seed: int = 42) -> Rotations:
         """Independent trajectories; arguments as
         [`arborax.datasets.FreeRotation.sample`][]."""
         rng = _generator(trajectories, seed)

@@ -31,7 +31,7 @@ class OrnsteinUhlenbeck(AbstractLaw):
         AbstractLaw.check(self)
         _check_rates(self.kappa, self.sigma)
 
-    def simulate(self, key, paths, dtype):
+    def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
         square = -np.expm1(-2 * self.kappa * dt) / (2 * self.kappa)
         noise = jr.normal(key, (paths, self.steps), dtype)
@@ -61,15 +61,15 @@ class RoughOrnsteinUhlenbeck(AbstractLaw):
         AbstractLaw.check(self)
         _check_rates(self.kappa, self.sigma)
 
-    def simulate(self, key, paths, dtype):
+    def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
         noise = fractional_brownian(
-            key,
             self.steps,
             self.hurst,
             horizon=self.horizon,
             shape=(paths,),
             dtype=dtype,
+            key=key,
         )[..., 0]
         decay = self.sigma * np.exp(-self.kappa * dt * (np.arange(self.steps) + 0.5))
         table = jnp.asarray(_weights(decay), dtype)

@@ -91,7 +91,7 @@ class AbstractLaw(abc.ABC):
 
     @abc.abstractmethod
     def simulate(
-        self, key: PRNGKeyArray, paths: int, dtype: Any
+        self, paths: int, *, key: PRNGKeyArray, dtype: Any
     ) -> tuple[Float[Array, "paths times"], Float[Array, "paths steps"] | None]:
         """Values and brackets of each step (or `None`) of independent paths.
 
@@ -115,14 +115,14 @@ class AbstractLaw(abc.ABC):
         return np.linspace(0.0, self.horizon, self.steps + 1).astype(dtype)
 
     def sample(
-        self, key: PRNGKeyArray, paths: int, dtype: Any = np.float32
+        self, paths: int, *, key: PRNGKeyArray, dtype: Any = np.float32
     ) -> PathData:
         """Independent paths, simulated in blocks.
 
         **Arguments:**
 
-        - `key`: a JAX random key.
         - `paths`: how many. The first paths of a larger sample are the smaller sample.
+        - `key`: a JAX random key.
         - `dtype`: of the result and of the simulation.
 
         **Returns:**
@@ -175,4 +175,4 @@ def as_float_dtype(dtype: Any) -> np.dtype:
 
 @ft.partial(jax.jit, static_argnums=(0, 2))
 def _simulate(law: AbstractLaw, key: PRNGKeyArray, dtype: Any):
-    return law.simulate(key, BLOCK, dtype)
+    return law.simulate(BLOCK, key=key, dtype=dtype)

@@ -40,7 +40,7 @@ class BlackScholes(AbstractLaw):
         if not self.volatility > 0:
             raise ValueError(f"`volatility` must be positive, got {self.volatility}.")
 
-    def simulate(self, key, paths, dtype):
+    def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
         noise = jr.normal(key, (paths, self.steps), dtype)
         brackets = jnp.full_like(noise, self.volatility**2 * dt)
@@ -67,7 +67,7 @@ class Bergomi(AbstractLaw):
         if not self.kappa > 0:
             raise ValueError(f"`kappa` must be positive, got {self.kappa}.")
 
-    def simulate(self, key, paths, dtype):
+    def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
         first, second, third = jr.split(key, 3)
         dw = dt**0.5 * jr.normal(first, (paths, self.steps), dtype)
@@ -112,16 +112,16 @@ class RoughBergomi(AbstractLaw):
         AbstractLaw.check(self)
         _check_price(self.xi, self.rho)
 
-    def simulate(self, key, paths, dtype):
+    def simulate(self, paths, *, key, dtype):
         first, second = jr.split(key)
         dt = self.horizon / self.steps
         y, dw = riemann_liouville(
-            first,
             self.steps,
             self.hurst,
             horizon=self.horizon,
             shape=(paths,),
             dtype=dtype,
+            key=first,
         )
         t = self.times()[:-1]
         compensator = jnp.asarray(self.eta**2 / 2 * t ** (2 * self.hurst), dtype)

@@ -81,7 +81,7 @@ class SPDDiffusion(AbstractLaw):
         if not np.linalg.eigvalsh(np.asarray(self.centre)[PLACE]).min() > 0:
             raise ValueError("`centre` must be positive definite.")
 
-    def simulate(self, key, paths, dtype):
+    def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
         extra = 0.0
         if self.reading == "ambient":

@@ -95,7 +95,7 @@ class AbstractGeometry(eqx.Module):
 
     def base_point(self, dtype=None) -> Point:
         """A fixed point, from which `point_from_vector` starts by default."""
-        return self.random_point(jr.key(0), dtype)
+        return self.random_point(key=jr.key(0), dtype=dtype)
 
     @property
     def vector_size(self) -> int:
@@ -195,7 +195,7 @@ class AbstractGeometry(eqx.Module):
         machine epsilon of its dtype). Points that are not finite are not."""
 
     @abc.abstractmethod
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Point:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Point:
         """A random point; the law is stated by each geometry."""
 
     def covariant_derivative(

@@ -106,6 +106,6 @@ class Euclidean(AbstractGeometry):
         """Every finite vector belongs."""
         return jnp.all(jnp.isfinite(y))
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, " n"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, " n"]:
         """Standard normal."""
         return jr.normal(key, (self.n,), default_dtype(dtype))

@@ -176,7 +176,7 @@ class Hyperbolic(AbstractGeometry):
         defect = jnp.abs(y[0] ** 2 - jnp.sum(y[1:] ** 2) - 1)
         return (defect <= default_tolerance(y, tol) * y[0] ** 2) & (y[0] > 0)
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, " m"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, " m"]:
         """The geodesic image of a standard normal tangent vector at the origin."""
         u = jr.normal(key, (self.n,), default_dtype(dtype))
         _, c1, *_ = stumpff(-jnp.sum(u * u))

@@ -128,10 +128,12 @@ class Product(AbstractGeometry):
         inside = [g.belongs(a, tol) for g, a in zip(self.factors, y, strict=True)]
         return jnp.all(jnp.stack(inside))
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Point:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Point:
         """Independent random points of the factors."""
         keys = jr.split(key, len(self.factors))
-        return tuple(g.random_point(k, dtype) for g, k in zip(self.factors, keys))
+        return tuple(
+            g.random_point(key=k, dtype=dtype) for g, k in zip(self.factors, keys)
+        )
 
     def _map(self, method: str, *args: tuple) -> tuple:
         """Apply a method of each factor to its entries of the tuples `args`."""

@@ -167,7 +167,7 @@ class SE(AbstractGeometry):
         proper = (jnp.linalg.det(r) > 0) & jnp.all(jnp.isfinite(p))
         return (error <= default_tolerance(y, tol)) & proper
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, "4 4"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "4 4"]:
         """Uniform rotation, standard normal translation."""
         q, p = jnp.split(jr.normal(key, (7,), default_dtype(dtype)), [4])
         w, (a, b, c) = q[0], q[1:]

@@ -151,7 +151,7 @@ class SO(AbstractGeometry):
         orthogonal = jnp.max(jnp.abs(defect)) <= default_tolerance(y, tol)
         return orthogonal & (jnp.linalg.det(y) > 0)
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:
         """Haar measure."""
         a = jr.normal(key, (self.n, self.n), default_dtype(dtype))
         q, r = jnp.linalg.qr(a)

@@ -299,7 +299,7 @@ class SPD(AbstractGeometry):
         positive = jnp.all(jnp.isfinite(f)) & jnp.all(jnp.diagonal(f) > 0)
         return (skew <= default_tolerance(y, tol)) & positive
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:
         """Exponential of a matrix with standard normal coordinates."""
         u = jr.normal(key, (self.dim,), default_dtype(dtype))
         return expm_symmetric(self._matrix(u))

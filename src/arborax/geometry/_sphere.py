@@ -148,7 +148,7 @@ class Sphere(AbstractGeometry):
     ) -> Bool[Array, ""]:
         return jnp.abs(jnp.sum(y * y) - 1) <= default_tolerance(y, tol)
 
-    def random_point(self, key: PRNGKeyArray, dtype=None) -> Float[Array, " dim"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, " dim"]:
         """Uniform."""
         y = jr.normal(key, (self.dim,), default_dtype(dtype))
         return y / jnp.linalg.norm(y)

@@ -31,7 +31,7 @@ class TwoSampleResult(NamedTuple):
 
 
 def permutation_test(
-    gram: Float[Array, "n n"], first: int, key: PRNGKeyArray, permutations: int
+    gram: Float[Array, "n n"], first: int, *, key: PRNGKeyArray, permutations: int
 ) -> TwoSampleResult:
     """The test for a given Gram matrix of the pooled sample, `first` paths first.
 
@@ -134,4 +134,4 @@ def two_sample_test(
         yy = fixed.gram(y, brackets_x=brackets_y)
         xy = fixed.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
         gram, first = jnp.block([[xx, xy], [xy.T, yy]]), xx.shape[0]
-    return permutation_test(gram, first, key, permutations)
+    return permutation_test(gram, first, key=key, permutations=permutations)

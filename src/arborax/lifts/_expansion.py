@@ -4,7 +4,7 @@ Window fields need derivatives contracted with coefficients, channel by channel:
 $\sum_k D v_k[u_k]$ with one direction per channel, and $\sum_{kpq} X^{pq}_k D^2
 v_k[e_p, e_q]$ with directions $e_p$ that all channels share. Fields that know their
 structure can do better than one evaluation per pair of directions. They say so by
-a method `expand(y, directions)` (or `expand(t, y, directions)`) that returns an
+a method `expand(y, directions)` (or `expand(t, y, args, directions)`) that returns an
 `AbstractExpansion`; `directions` are those that `along` will be called with, or `None`
 if they are not known yet. `arborax.models.VectorField` has one.
 """
@@ -61,8 +61,7 @@ class FieldExpansion(AbstractExpansion):
         if not isinstance(fields.fields, tuple):
             self.value, self._derivative = jax.linearize(self._call, y)
             return
-        args = (lambda z: (t, z)) if fields.time_dependent else (lambda z: (z,))
-        one = lambda i: lambda z: fields.channel(i, *args(z))  # noqa: E731
+        one = lambda i: lambda z: fields.channel(i, t, z)  # noqa: E731
         self._each = [jax.linearize(one(i), y) for i in range(fields.number)]
         self.value = jnp.stack([value for value, _ in self._each])
         self._derivative = lambda u: jnp.stack([dot(u) for _, dot in self._each])
@@ -100,8 +99,7 @@ def expand(
     own = getattr(fields.fields, "expand", None)
     if own is None:
         return FieldExpansion(fields, t, y)
-    args = (t, y) if fields.time_dependent else (y,)
-    out = own(*args, directions)
+    out = own(*fields.arguments(t, y), directions)
     fields.check(out.value)
     dtype = jtu.tree_leaves(y)[0].dtype
     if out.value.dtype != dtype:

@@ -1,5 +1,6 @@
 """Driving fields in the forms users write them, behind one interface."""
 
+import dataclasses
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -18,38 +19,72 @@ class DrivingFields(eqx.Module):
 
     Three forms are understood.
 
-    - A callable `fields(y)` (or `fields(t, y)`) that returns all channels at once,
-      shape `(d, dim)`.
+    - A callable `fields(y)`, or `fields(t, y, args)` as in Diffrax, that returns all
+      channels at once, shape `(d, dim)`.
     - A list or tuple of `d` callables, each returning `(dim,)`.
     - A callable as in the first form with a method `expand(y, directions)` (or
-      `expand(t, y, directions)`) that gives its derivatives, for fields that can have
-      them for less than forward-mode differentiation does: see
+      `expand(t, y, args, directions)`) that gives its derivatives, for fields that can
+      have them for less than forward-mode differentiation does: see
       `arborax.lifts.AbstractExpansion`.
+
+    `time_dependent` fields are those of the form `(t, y, args)`. They are bound to
+    `args`, whose arrays are leaves of this module and so are differentiated like the
+    parameters of the fields.
     """
 
     fields: Callable | tuple[Callable, ...]
     number: int = eqx.field(static=True)
     dim: int = eqx.field(static=True)
     time_dependent: bool = eqx.field(static=True)
+    args: PyTree = None
 
     def __call__(self, t, y: PyTree[Array]) -> Float[Array, "channels dim"]:
         """All fields at `y`, in its dtype: times may have another."""
-        args = (t, y) if self.time_dependent else (y,)
         if isinstance(self.fields, tuple):
-            return jnp.stack([self.channel(i, *args) for i in range(self.number)])
-        value = _as_real("`fields`", self.fields(*args), y)
+            return jnp.stack([self.channel(i, t, y) for i in range(self.number)])
+        value = _as_real("`fields`", self.fields(*self.arguments(t, y)), y)
         return self.check(value)
 
-    def channel(self, i: int, *args) -> Float[Array, " dim"]:
-        """Field number `i` of a tuple, at `(y,)` or `(t, y)`."""
+    def arguments(self, t, y: PyTree[Array]) -> tuple:
+        """What the callables are called with: `(y,)` or `(t, y, args)`."""
+        return (t, y, self.args) if self.time_dependent else (y,)
+
+    def channel(self, i: int, t, y: PyTree[Array]) -> Float[Array, " dim"]:
+        """Field number `i` of a tuple."""
         assert isinstance(self.fields, tuple)
-        out = _as_real(f"field number {i}", self.fields[i](*args), args[-1])
+        value = self.fields[i](*self.arguments(t, y))
+        out = _as_real(f"field number {i}", value, y)
         if out.shape != (self.dim,):
             raise ValueError(
                 f"field number {i} must return frame coordinates of shape "
                 f"({self.dim},), got {out.shape}."
             )
         return out
+
+    def bind(self, args: PyTree) -> "DrivingFields":
+        """The same fields with other `args`."""
+        if not self.time_dependent:
+            raise TypeError(
+                "`args` was given, but fields called as `fields(y)` cannot see it. "
+                "Write them as `fields(t, y, args)`."
+            )
+        return dataclasses.replace(self, args=args)
+
+    def hoist(self, t, y: PyTree[Array]) -> "DrivingFields":
+        """The same fields, with arrays that plain functions close over as leaves, so
+        that they can be differentiated and returned from compiled functions. Callables
+        that are PyTrees (Equinox modules) are left as they are."""
+
+        def convert(function):
+            if isinstance(function, eqx.Module | jtu.Partial):
+                return function
+            return eqx.filter_closure_convert(function, *self.arguments(t, y))
+
+        given = self.fields
+        chosen: Any = (
+            tuple(map(convert, given)) if isinstance(given, tuple) else convert(given)
+        )
+        return dataclasses.replace(self, fields=chosen)
 
     def check(self, value: Array) -> Float[Array, "channels dim"]:
         """Refuse values of the wrong shape."""
@@ -77,24 +112,26 @@ def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
 
 
 def _takes_time(field: Callable) -> bool:
-    """Whether the callable has two required positional arguments, `(t, y)`; more are
-    refused."""
+    """Whether the callable has the form `(t, y, args)`; if not, it has the form `(y)`,
+    or is refused."""
     try:
         parameters = inspect.signature(field).parameters.values()
     except (TypeError, ValueError):
         return False
-    positional = (
+    kinds = (
         inspect.Parameter.POSITIONAL_ONLY,
         inspect.Parameter.POSITIONAL_OR_KEYWORD,
     )
-    required = [p for p in parameters if p.kind in positional and p.default is p.empty]
-    if len(required) > 2:
-        names = ", ".join(p.name for p in required)
+    positional = [p for p in parameters if p.kind in kinds]
+    required = [p.name for p in positional if p.default is p.empty]
+    if len(required) <= 1:
+        return False
+    if len(required) > 3 or len(positional) < 3:
         raise TypeError(
-            f"fields are called as `fields(y)` or `fields(t, y)`; got one that needs "
-            f"({names}). Bind the rest, for instance by a lambda."
+            "fields have the form `fields(y)` or `fields(t, y, args)`; got one that "
+            f"needs ({', '.join(required)}). Take `args` even if it is not used."
         )
-    return len(required) == 2
+    return True
 
 
 def as_driving_fields(
@@ -102,23 +139,25 @@ def as_driving_fields(
     number: int,
     dim: int,
     time_dependent: bool | None = None,
+    args: PyTree = None,
 ) -> DrivingFields:
-    """Wrap the user's fields, finding out whether they depend on time.
+    """Wrap the user's fields, finding out which form they have.
 
     **Arguments:**
 
     - `fields`: see [`DrivingFields`][].
     - `number`: how many channels the control has.
     - `dim`: length of frame coordinates.
-    - `time_dependent`: whether fields are called as `fields(t, y)`. By default they are
-        if they have exactly two required positional arguments.
+    - `time_dependent`: whether fields are called as `fields(t, y, args)`. By default
+        they are if they have more than one required positional argument.
+    - `args`: what they are called with.
 
     **Returns:**
 
     A `DrivingFields`.
     """
     if isinstance(fields, DrivingFields):
-        return fields
+        return fields if args is None else fields.bind(args)
     if isinstance(fields, list | tuple):
         if len(fields) != number:
             raise ValueError(
@@ -138,10 +177,12 @@ def as_driving_fields(
         time_dependent = timed[0]
         if any(one != time_dependent for one in timed):
             raise TypeError(
-                "some fields take `(y)` and some `(t, y)`; give all the same arguments."
+                "some fields take `(y)` and some `(t, y, args)`; give all the same "
+                "arguments."
             )
     chosen: Any = fields  # one callable, or a tuple of them
-    return DrivingFields(chosen, number, dim, time_dependent)  # pyright: ignore
+    driving = DrivingFields(chosen, number, dim, time_dependent)  # pyright: ignore
+    return driving if args is None else driving.bind(args)
 
 
 def check_fields(fields: DrivingFields, y: PyTree[Array], t: Array) -> None:

@@ -88,6 +88,7 @@ def lift(
     alg: AbstractHopfAlgebra,
     geometry: AbstractGeometry,
     *,
+    args: PyTree = None,
     time_dependent: bool | None = None,
 ) -> WindowField:
     r"""Lift driving fields to the window field of a log-signature.
@@ -120,13 +121,15 @@ def lift(
     **Arguments:**
 
     - `fields`: `fields(y)` returning frame coordinates of all `d` driving fields, shape
-        `(d, dim)`; or a list of `d` callables returning `(dim,)`. Fields of two
-        required arguments are called as `fields(t, y)`: time is then frozen in each
-        evaluation (its derivatives do not enter the brackets; make time a state or a
-        channel of the driver if these are wanted).
+        `(d, dim)`; or a list of `d` callables returning `(dim,)`. They may have the
+        form `fields(t, y, args)` as well: time is then frozen in each evaluation (its
+        derivatives do not enter the brackets; make time a state or a channel of the
+        driver if these are wanted).
     - `alg`: the algebra of the log-signature.
     - `geometry`: where the state lives.
-    - `time_dependent`: set it if counting the arguments of `fields` misleads.
+    - `args`: passed to `fields(t, y, args)`; any PyTree.
+    - `time_dependent`: whether `fields` has the form `(t, y, args)`; set it if counting
+        the arguments of `fields` misleads.
 
     **Returns:**
 
@@ -151,7 +154,7 @@ def lift(
             f"{type(alg).__name__} has no lift to {geometry}: covariant derivatives do "
             "not commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
         )
-    driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent)
+    driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent, args)
     if driving.number != alg.dim or driving.dim != geometry.dim:
         raise ValueError(
             f"fields made for {driving.number} channels and frame dimension "
@@ -165,6 +168,7 @@ def lifted_fields(
     alg: AbstractHopfAlgebra,
     geometry: AbstractGeometry,
     *,
+    args: PyTree = None,
     time_dependent: bool | None = None,
 ) -> Callable:
     """The individual fields `F(p)`, for study and tests.
@@ -178,7 +182,7 @@ def lifted_fields(
     divided by the symmetry factor, so that in every algebra the window field is
     `lam @ lifted_fields(y)`. It costs one window field for each primitive.
     """
-    field = lift(fields, alg, geometry, time_dependent=time_dependent)
+    field = lift(fields, alg, geometry, args=args, time_dependent=time_dependent)
 
     def evaluate(*args):
         dtype = jtu.tree_leaves(args[-1])[0].dtype

@@ -154,19 +154,19 @@ class AbstractCausalModel(AbstractModel):
 
     def sample(
         self,
-        key: PRNGKeyArray,
         ts: ArrayLike,
         shape: tuple[int, ...] | int = (),
         *,
+        key: PRNGKeyArray,
         dtype: Any = None,
     ) -> PyTree[Array]:
         """Paths generated from time and `channels - 1` fresh Brownian motions.
 
         **Arguments:**
 
-        - `key`: a JAX random key.
         - `ts`: `(times,)`, strictly increasing.
         - `shape`: batch shape, or a number of paths.
+        - `key`: a JAX random key.
         - `dtype`: of the driver; `None`: that of `ts`.
 
         **Returns:**
@@ -177,6 +177,6 @@ class AbstractCausalModel(AbstractModel):
         shape = as_shape("shape", shape)
         ito = self.calculus == "ito"
         driver = brownian_driver(
-            key, ts, self.channels - 1, shape, brackets=ito, dtype=dtype
+            ts, self.channels - 1, shape, brackets=ito, dtype=dtype, key=key
         )
         return self.predict(driver)

@@ -8,11 +8,11 @@ from ..paths import add_time, brownian, brownian_brackets, SampledPath
 
 
 def brownian_driver(
-    key: PRNGKeyArray,
     ts: ArrayLike,
     dim: int,
     shape: tuple[int, ...] = (),
     *,
+    key: PRNGKeyArray,
     brackets: bool = False,
     dtype: Any = None,
 ) -> SampledPath:
@@ -20,10 +20,10 @@ def brownian_driver(
 
     **Arguments:**
 
-    - `key`: a JAX random key.
     - `ts`: `(times,)`, strictly increasing.
     - `dim`: number of Brownian channels; zero is allowed.
     - `shape`: batch shape.
+    - `key`: a JAX random key.
     - `brackets`: whether to supply brackets, the time step on the Brownian diagonal:
         the driver is then an Itô driver.
     - `dtype`: floating dtype of the values. `None`: that of `ts`.
@@ -33,7 +33,7 @@ def brownian_driver(
     A [`arborax.SampledPath`][] with `1 + dim` channels, time first and marked as of
     finite variation. Times and brackets are shared by the batch.
     """
-    noise = brownian(key, ts, max(dim, 1), shape, dtype)
+    noise = brownian(ts, max(dim, 1), shape, dtype=dtype, key=key)
     given = brownian_brackets(ts, max(dim, 1), dtype) if brackets else None
     driver = add_time(SampledPath(ts, noise, brackets=given, check=False))
     if dim:

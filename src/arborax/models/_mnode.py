@@ -12,7 +12,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 from .._xla import scan
 from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
-from ..solvers import AbstractSolver, check_solver, EuclideanRK
+from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractModel
 from ._checks import as_output, check_options, check_path, finite, promoted
 from ._layers import flatten
@@ -45,7 +45,7 @@ class MNODE(AbstractModel):
         width: int = 32,
         depth: int = 3,
         activation: Callable = jax.nn.softplus,
-        solver: AbstractSolver | None = None,
+        solver: AbstractSolver | diffrax.AbstractSolver | None = None,
         substeps: int = 4,
         dtype: Any = None,
         key: PRNGKeyArray,
@@ -55,7 +55,8 @@ class MNODE(AbstractModel):
         - `geometry`: where the solution lives, points being single arrays; default
             `SO(3)`.
         - `width`, `depth`, `activation`: of the perceptron.
-        - `solver`: scheme inside a chart, default Tsit5; `substeps` of it a sample.
+        - `solver`: scheme inside a chart, of arborax or Diffrax, default
+            `diffrax.Tsit5()`; `substeps` of it per sample.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
@@ -73,8 +74,8 @@ class MNODE(AbstractModel):
             dtype=dtype,
             key=key,
         )
-        self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
-        check_solver(self.solver, Euclidean(self.geometry.dim), "stratonovich")
+        solver = diffrax.Tsit5() if solver is None else solver
+        self.solver = as_solver(solver, Euclidean(self.geometry.dim))
         self.substeps = int(substeps)
 
     @property

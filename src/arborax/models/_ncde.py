@@ -14,7 +14,7 @@ from .._inputs import as_number
 from .._values import shown
 from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
-from ..solvers import AbstractSolver, check_solver, EuclideanRK
+from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractCausalModel
 from ._cde import adaptive_solve, fixed_solve, fixed_step
 from ._checks import (
@@ -51,7 +51,7 @@ class Core(eqx.Module):
         initial_depth: int = 2,
         activation: Callable = jax.nn.softplus,
         final_activation: Callable = jnp.tanh,
-        solver: AbstractSolver | None = None,
+        solver: AbstractSolver | diffrax.AbstractSolver | None = None,
         adaptive: tuple[float, float] | None = None,
         max_steps: int = 16384,
         dtype: Any = None,
@@ -93,8 +93,8 @@ class Core(eqx.Module):
         self.vector_field = VectorField(mlp, channels, hidden)
         size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
-        self.solver = EuclideanRK(diffrax.Tsit5()) if solver is None else solver
-        check_solver(self.solver, Euclidean(hidden), "stratonovich")
+        solver = diffrax.Tsit5() if solver is None else solver
+        self.solver = as_solver(solver, Euclidean(hidden))
         self.adaptive = _as_tolerances(adaptive)
         self.max_steps = int(max_steps)
 
@@ -193,7 +193,7 @@ class NCDE(AbstractCausalModel):
         - `hidden`, `width`, `depth`, `initial_width`, `initial_depth`: sizes, by
             default 32 for states and layers, two hidden layers.
         - `activation`, `final_activation`: of the fields, default softplus and tanh.
-        - `solver`: fixed-step scheme, default Tsit5.
+        - `solver`: fixed-step scheme of arborax or Diffrax, default `diffrax.Tsit5()`.
         - `adaptive`: `None`, or tolerances `(rtol, atol)` of an adaptive solve;
             `max_steps` bounds its steps.
         - `dtype`: of the weights.

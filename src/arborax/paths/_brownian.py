@@ -31,10 +31,11 @@ def _steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
 
 
 def brownian(
-    key: PRNGKeyArray,
     ts: ArrayLike,
     dim: int,
     shape: tuple[int, ...] | int = (),
+    *,
+    key: PRNGKeyArray,
     dtype: Any = None,
 ) -> Float[Array, "*shape times dim"]:
     """Standard Brownian motion, exact in law on any increasing grid.
@@ -43,10 +44,10 @@ def brownian(
 
     **Arguments:**
 
-    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `ts`: `(times,)`, strictly increasing.
     - `dim`: number of independent components.
     - `shape`: batch shape, or a number of paths.
+    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `dtype`: floating dtype of the result. `None`: that of `ts`.
 
     **Returns:**

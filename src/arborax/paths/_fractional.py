@@ -33,10 +33,10 @@ def _fft_dtype(dtype: Any) -> Any:
 
 
 def fractional_brownian(
-    key: PRNGKeyArray,
     num_steps: int,
     hurst: float,
     *,
+    key: PRNGKeyArray,
     dim: int = 1,
     horizon: float = 1.0,
     shape: tuple[int, ...] | int = (),
@@ -54,9 +54,9 @@ def fractional_brownian(
 
     **Arguments:**
 
-    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `num_steps`: number of steps, a Python integer.
     - `hurst`: the Hurst index `H`, a Python number in (0, 1).
+    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `dim`: number of independent components.
     - `horizon`: last time.
     - `shape`: batch shape, or a number of paths.
@@ -101,10 +101,10 @@ def fractional_noise_spectrum(num_steps: int, hurst: float) -> np.ndarray:
 
 
 def riemann_liouville(
-    key: PRNGKeyArray,
     num_steps: int,
     hurst: float,
     *,
+    key: PRNGKeyArray,
     dim: int = 1,
     horizon: float = 1.0,
     shape: tuple[int, ...] | int = (),
@@ -124,9 +124,9 @@ def riemann_liouville(
 
     **Arguments:**
 
-    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `num_steps`: number of steps, a Python integer.
     - `hurst`: the index `H`, a Python number in (0, 1).
+    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `dim`: number of independent components.
     - `horizon`: last time.
     - `shape`: batch shape, or a number of paths.

@@ -251,13 +251,13 @@ def log_signature(
     return read.guard(values)
 
 
-def combine(alg: AbstractHopfAlgebra, s: Array, t: Array) -> Float[Array, "..."]:
+def combine(s: Array, t: Array, alg: AbstractHopfAlgebra) -> Float[Array, "..."]:
     """Chen's identity: the signature over two adjacent intervals, in time order."""
     return alg.product(*read_elements(alg, s=s, t=t))
 
 
 def signature_from_increments(
-    alg: AbstractHopfAlgebra, ell: Float[Array, "..."]
+    ell: Float[Array, "..."], alg: AbstractHopfAlgebra
 ) -> Float[Array, "..."]:
     r"""Signature of a general (branched) rough path given step by step.
 

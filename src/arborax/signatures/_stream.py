@@ -14,9 +14,9 @@ from ._signature import log_signature_of_steps, signature_of_steps
 
 
 def extend_signature(
-    alg: AbstractHopfAlgebra,
     s: Float[Array, "..."],
     path: Any,
+    alg: AbstractHopfAlgebra,
     brackets: Any = None,
 ) -> Float[Array, "..."]:
     """Signature after new samples have arrived.

@@ -5,16 +5,26 @@ from ._adaptive import (
     DyadicControl as DyadicControl,
     solve_adaptive as solve_adaptive,
 )
+from ._adjoint import (
+    AbstractAdjoint as AbstractAdjoint,
+    CheckpointedAdjoint as CheckpointedAdjoint,
+    ReversibleAdjoint as ReversibleAdjoint,
+)
 from ._base import AbstractSolver as AbstractSolver
 from ._bridge import LogODE as LogODE, RoughTerm as RoughTerm
-from ._checks import check_solver as check_solver
 from ._low_storage import (
     CF4 as CF4,
     CFEES25 as CFEES25,
     CFEES27 as CFEES27,
     LieEuler as LieEuler,
 )
-from ._runge_kutta import EuclideanRK as EuclideanRK, Heun as Heun, RKMK as RKMK
-from ._solution import RESULTS as RESULTS, Solution as Solution
+from ._results import RESULTS as RESULTS
+from ._runge_kutta import (
+    as_solver as as_solver,
+    EuclideanRK as EuclideanRK,
+    Heun as Heun,
+    RKMK as RKMK,
+)
+from ._solution import Solution as Solution
 from ._solve import solve as solve
 from ._window import run_steps as run_steps

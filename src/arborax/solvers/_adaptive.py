@@ -1,9 +1,11 @@
 """Windows and depths chosen on the fly, from cached dyadic log-signatures."""
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import jax.tree_util as jtu
@@ -17,9 +19,11 @@ from ..lifts import check_lift, lift, WindowField
 from ..paths import SampledPath
 from ..signatures import combine, rough_path
 from ._base import AbstractSolver
-from ._checks import as_state, check_calculus, check_count, check_geometry, check_solver
+from ._checks import as_state, check_calculus, check_count, check_geometry
 from ._low_storage import CF4
-from ._solution import RESULTS, Solution, throw_failure
+from ._results import RESULTS, throw_failure
+from ._runge_kutta import as_solver
+from ._solution import DenseStates, Solution
 from ._window import step_window
 
 
@@ -81,7 +85,7 @@ def dyadic_control(
     group = alg.exp(alg.from_primitive(control.log_signatures))
     out = [control.log_signatures]
     for _ in range(levels):
-        group = combine(alg, group[0::2], group[1::2])
+        group = combine(group[0::2], group[1::2], alg)
         out.append(alg.to_primitive(alg.log(group)))
     return DyadicControl(alg, control.calculus, control.knots, tuple(out[::-1]))
 
@@ -137,8 +141,9 @@ def solve_adaptive(
     geometry: AbstractGeometry,
     rtol: float = 1e-3,
     atol: float = 1e-4,
-    solver: AbstractSolver = CF4(),
+    solver: AbstractSolver | diffrax.AbstractSolver = CF4(),
     substeps: int = 1,
+    args: PyTree = None,
     max_windows: int = 4096,
     throw: bool = True,
 ) -> Solution:
@@ -151,7 +156,8 @@ def solve_adaptive(
     time. In long windows two depths may agree by chance, so the window is also compared
     with its halves (and with theirs, where one of them holds nearly all movement). If
     the estimate is below (tolerance) x (share of the window), the state of the higher
-    depth is kept, else the depth is raised, and at the last depth the window is halved.
+    depth is kept; otherwise the depth is raised, and at the last depth the window is
+    halved.
 
     Shares add up to one, so that local errors add up to about the tolerance, with no
     account of how the equation amplifies them. The share of a window is the mean of
@@ -164,16 +170,17 @@ def solve_adaptive(
 
     **Arguments:**
 
-    - `fields`, `y0`, `geometry`: as in [`arborax.solve`][].
+    - `fields`, `y0`, `geometry`, `args`: as in [`arborax.solve`][].
     - `control`: from [`arborax.dyadic_control`][].
     - `rtol`, `atol`: relative and absolute tolerance.
     - `solver`, `substeps`: the scheme inside a window.
-    - `max_windows`: give up after so many accepted windows.
+    - `max_windows`: the largest number of windows to accept before giving up.
     - `throw`: whether to raise a `ValueError` on failure; otherwise see `result`.
 
     **Returns:**
 
-    A [`arborax.Solution`][] at the knots chosen. Its `stats` hold `num_windows`,
+    A [`arborax.Solution`][] at the knots chosen, whose `evaluate` follows geodesics
+    between them. Its `stats` hold `num_windows`,
     `num_rejected`, `num_forced` (windows of the finest level accepted above tolerance),
     `depths` and `errors`, one entry for each window.
     """
@@ -182,7 +189,7 @@ def solve_adaptive(
             "`control` must come from `arborax.dyadic_control`, got "
             f"{shown(type(control).__name__)}."
         )
-    if not is_concrete(y0, control):
+    if not is_concrete(y0, control, args):
         raise ValueError(
             "`solve_adaptive` runs on the host and cannot be jitted, vmapped or "
             "differentiated. Use it to choose knots, then call `solve`."
@@ -190,14 +197,14 @@ def solve_adaptive(
     check_geometry(geometry)
     y0, geometry = as_state(y0, geometry)
     check_calculus(control.calculus, geometry)
-    check_solver(solver, geometry, control.calculus)
+    solver = as_solver(solver, geometry, control.calculus)
     check_count("substeps", substeps)
     check_count("max_windows", max_windows)
     if not (rtol >= 0 and atol >= 0 and 0 < rtol + atol < math.inf):
         raise ValueError(f"tolerances must be positive, got {rtol=}, {atol=}.")
     depth = control.alg.depth
     lifted = [
-        lift(fields, type(control.alg)(control.alg.dim, m), geometry)
+        lift(fields, dataclasses.replace(control.alg, depth=m), geometry, args=args)
         for m in range(1, depth + 1)
     ]
     grid = np.asarray(control.knots)
@@ -271,4 +278,6 @@ def solve_adaptive(
         "depths": np.array(depths),
         "errors": np.array(errors),
     }
-    return Solution(jnp.asarray(np.array(ts)), stacked, result, stats)
+    knots = jnp.asarray(np.array(ts))
+    between = DenseStates(knots, geometry, "geodesic")
+    return Solution(knots, stacked, result, stats, between)

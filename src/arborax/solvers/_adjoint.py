@@ -1,38 +1,100 @@
-"""Reversible adjoint: memory that does not grow with the number of windows."""
+"""Adjoints: how a solve is differentiated in reverse mode."""
 
+import abc
+import dataclasses
+import functools as ft
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from .._xla import scan
-from ..lifts import DrivingFields, WindowField
+from .._values import shown
+from .._xla import scan, sharded, vary_as
+from ..lifts import WindowField
 from ._base import AbstractSolver
+from ._low_storage import recomputes_stages
 from ._window import run, window_field, window_row
 
 
-def hoist(field: WindowField, t, y: PyTree[Array]) -> WindowField:
-    """Make arrays that plain functions close over visible to differentiation.
+class AbstractAdjoint(eqx.Module):
+    """How the windows of a solve are run, so that reverse mode finds what it needs."""
 
-    Fields that are PyTrees (Equinox modules) are left as they are.
+    @abc.abstractmethod
+    def check(self, solver: AbstractSolver) -> None:
+        """Refuse schemes that this adjoint cannot differentiate."""
+
+    @abc.abstractmethod
+    def run(
+        self, field: WindowField, solver, substeps: int, y0, lams, knots, save: bool
+    ) -> tuple[PyTree[Array], PyTree[Array] | None]:
+        """The last state, and the states at the ends of all windows if `save`."""
+
+
+class CheckpointedAdjoint(AbstractAdjoint):
+    """Store one state per window and recompute the rest. The default.
+
+    - Memory: one state per window; for `CFEES25` and `CFEES27` a state and a register
+      per stage instead.
+    - Exactness: gradients are those of the discrete solve, to rounding. Forward mode
+      and higher derivatives work as well.
+    - Schemes: all.
+
+    Not `diffrax.RecursiveCheckpointAdjoint`, which belongs to `diffrax.diffeqsolve`
+    and is refused here: a window is the natural place for a checkpoint.
     """
-    driving = field.fields
 
-    def convert(function):
-        if isinstance(function, eqx.Module | jtu.Partial):
-            return function
-        args = (t, y) if driving.time_dependent else (y,)
-        return eqx.filter_closure_convert(function, *args)
+    def check(self, solver: AbstractSolver) -> None:
+        del solver
 
-    fields: Any
-    if isinstance(driving.fields, tuple):
-        fields = tuple(convert(function) for function in driving.fields)
-    else:
-        fields = convert(driving.fields)
-    new = DrivingFields(fields, driving.number, driving.dim, driving.time_dependent)
-    return WindowField(new, field.alg, field.geometry)
+    def run(self, field, solver, substeps, y0, lams, knots, save):
+        wrap = lambda body: body  # noqa: E731
+        if not recomputes_stages(solver):
+            wrap = ft.partial(jax.checkpoint, prevent_cse=False)
+        return run(field, solver, substeps, y0, lams, knots, save, wrap)
+
+
+class ReversibleAdjoint(AbstractAdjoint):
+    """Store the last state only, and step back from it with the same scheme.
+
+    - Memory: does not grow with the number of windows.
+    - Exactness: states are reproduced up to the round-trip defect of the scheme, of
+      order 5 (`CFEES25`) or 7 (`CFEES27`) in the step, and gradients agree with those
+      of [`arborax.CheckpointedAdjoint`][] to that order. Reverse mode of first order
+      only.
+    - Schemes: `CFEES25` and `CFEES27`, which are effectively symmetric.
+
+    Unlike the algebraically reversible solvers of Diffrax it needs no second copy of
+    the state. Adjoints of Diffrax are refused here.
+    """
+
+    def check(self, solver: AbstractSolver) -> None:
+        if not solver.reversible:
+            raise ValueError(
+                "`ReversibleAdjoint` needs an effectively symmetric scheme (`CFEES25`, "
+                f"`CFEES27`), got {type(solver).__name__}. Use `CheckpointedAdjoint()`."
+            )
+
+    def run(self, field, solver, substeps, y0, lams, knots, save):
+        if sharded():  # what is hoisted is traced for a state that varies as it will
+            value = jax.eval_shape(lambda y: field.fields(knots[0], y), y0)
+            y0 = vary_as(y0, lams, value)
+        field = dataclasses.replace(field, fields=field.fields.hoist(knots[0], y0))
+        return reversible_run(
+            (field, y0, lams, knots), solver=solver, substeps=substeps, save=save
+        )
+
+
+def check_adjoint(adjoint: Any, solver: AbstractSolver) -> None:
+    """Refuse what is not an adjoint, and a scheme that it cannot differentiate."""
+    if not isinstance(adjoint, AbstractAdjoint):
+        raise TypeError(
+            "`adjoint` must be `arborax.CheckpointedAdjoint()` or "
+            f"`arborax.ReversibleAdjoint()`, got {shown(adjoint)}."
+        )
+    adjoint.check(solver)
 
 
 @eqx.filter_custom_vjp
@@ -132,12 +194,3 @@ def _fill(grad: PyTree[Array], like: PyTree[Array]) -> PyTree[Array]:
         like,
         is_leaf=lambda g: g is None,
     )
-
-
-def supports(solver: AbstractSolver) -> None:
-    """Refuse schemes without a useful step back."""
-    if not solver.reversible:
-        raise ValueError(
-            f"the reversible adjoint needs an effectively symmetric scheme (`CFEES25`, "
-            f"`CFEES27`), got {type(solver).__name__}. Use `adjoint='checkpointed'`."
-        )

@@ -1,5 +1,6 @@
 """The same equations inside `diffrax.diffeqsolve`, through public names only."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from ..signatures import RoughPath
 from ._base import AbstractSolver
 from ._checks import check_calculus, check_control, check_geometry
 from ._low_storage import CFEES25
-from ._runge_kutta import EuclideanRK
+from ._runge_kutta import as_solver
 from ._window import window_field
 
 
@@ -44,7 +45,8 @@ class RoughTerm(diffrax.AbstractTerm):
 
     **Arguments:**
 
-    - `fields`: as in [`arborax.solve`][].
+    - `fields`: as in [`arborax.solve`][]; `fields(t, y, args)` receives the `args` of
+        `diffrax.diffeqsolve`.
     - `control`: from [`arborax.rough_path`][].
     - `geometry`: where the state lives.
     """
@@ -69,10 +71,16 @@ class RoughTerm(diffrax.AbstractTerm):
         """Where the state lives."""
         return self.field.geometry
 
+    def bound(self, args: PyTree) -> WindowField:
+        """The window field with these `args`, if its fields take any."""
+        field = self.field
+        if not field.time_dependent:
+            return field
+        return dataclasses.replace(field, fields=field.fields.bind(args))
+
     def vf(self, t, y, args) -> PyTree[Array]:
         """Ambient fields of all primitives; prefer `vf_prod`."""
-        del args
-        field = self.field
+        field = self.bound(args)
         evaluate = lifted_fields(field.fields, field.alg, field.geometry)
         rows = evaluate(t, y) if field.time_dependent else evaluate(y)
         return eqx.filter_vmap(field.geometry.frame, in_axes=(None, 0))(y, rows)
@@ -94,8 +102,8 @@ class RoughTerm(diffrax.AbstractTerm):
 
     def vf_prod(self, t, y, args, control: Array) -> PyTree[Array]:
         """The window field as an ambient vector, contracted before differentiating."""
-        del args
-        u = self.field.evaluate(t, y, self.field.coefficients(control))
+        field = self.bound(args)
+        u = field.evaluate(t, y, field.coefficients(control))
         return self.geometry.frame(y, u)
 
     def is_vf_expensive(self, t0, t1, y, args) -> bool:
@@ -150,9 +158,7 @@ class LogODE(diffrax.AbstractAdaptiveSolver):
     interpolation_cls: ClassVar[Callable] = GeodesicInterpolation
 
     def __init__(self, base: AbstractSolver | diffrax.AbstractSolver | None = None):
-        if base is None:
-            base = CFEES25()
-        self.base = base if isinstance(base, AbstractSolver) else EuclideanRK(base)
+        self.base = as_solver(CFEES25() if base is None else base)
 
     def order(self, terms) -> int:
         return self.base.order
@@ -164,7 +170,7 @@ class LogODE(diffrax.AbstractAdaptiveSolver):
 
     def step(self, terms, t0, t1, y0, args, solver_state, made_jump):
         del solver_state, made_jump
-        field = _unwrap(terms).field
+        field = _unwrap(terms).bound(args)
         geometry = field.geometry
         dtype = jtu.tree_leaves(y0)[0].dtype
         lam = terms.contr(t0, t1).astype(dtype)

@@ -1,15 +1,16 @@
-"""What a solve refuses before it runs: controls, states, schemes and times."""
+"""What a solve refuses before it runs: controls, states, and what to save."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import diffrax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .._values import is_concrete, shown
+from .._values import is_concrete, refuse, shown
 from ..geometry import AbstractGeometry, Euclidean
-from ._base import AbstractSolver
+from ._results import RESULTS
 
 
 def as_array(name: str, value: Any) -> Array:
@@ -66,17 +67,6 @@ def as_state(
         geometry = Euclidean(y0.shape[0])
     geometry.check_shape(y0)
     return y0, geometry
-
-
-def check_solver(solver: Any, geometry: AbstractGeometry, calculus: str) -> None:
-    """Refuse a scheme that cannot move on the geometry or does not fit the calculus."""
-    if not isinstance(solver, AbstractSolver):
-        raise TypeError(
-            "`solver` must be an arborax scheme such as `CFEES25()`, got "
-            f"{shown(solver)}. Wrap a Diffrax Runge-Kutta solver as "
-            "`EuclideanRK(solver)` in flat space or `RKMK(solver)` anywhere."
-        )
-    solver.check(geometry, calculus)
 
 
 def check_count(name: str, value: Any) -> None:
@@ -137,12 +127,64 @@ def as_knots(control: Any) -> Array:
 
 
 def as_times(ts: Any, knots: Array) -> tuple[Array, Array]:
-    """Times in the dtype of the knots, and which of them lie outside."""
+    """Times in the dtype of the knots, and which of them lie outside; a `ValueError` if
+    any is known to."""
     ts = as_array("ts", ts)
     if not jnp.issubdtype(ts.dtype, jnp.number) or jnp.iscomplexobj(ts):
-        raise TypeError(f"`ts` must be real numbers, got dtype {ts.dtype}.")
-    if ts.ndim != 1:
-        raise ValueError(f"`ts` must have shape (times,), got {ts.shape}.")
+        raise TypeError(f"times must be real numbers, got dtype {ts.dtype}.")
     ts = ts.astype(knots.dtype)
     # A comparison with NaN is false.
-    return ts, ~((ts >= knots[0]) & (ts <= knots[-1]))
+    outside = ~((ts >= knots[0]) & (ts <= knots[-1]))
+    if is_concrete(outside):
+        refuse(ts, outside, str(RESULTS.times_outside))
+    return ts, outside
+
+
+class Saved(NamedTuple):
+    """What a solve returns: the start, the end, every so many knots, other times, and
+    what `Solution.evaluate` needs."""
+
+    t0: bool
+    t1: bool
+    every: int
+    ts: Any
+    dense: bool
+
+
+_UNKNOWN = ("solver_state", "controller_state", "made_jump")
+
+
+def as_saved(saveat: Any) -> Saved:
+    """Read a `diffrax.SaveAt`, refusing what a solve does not have."""
+    if not isinstance(saveat, diffrax.SaveAt):
+        raise TypeError(
+            "`saveat` must be a `diffrax.SaveAt`, for instance `SaveAt(t1=True)` or "
+            f"`SaveAt(ts=times)`, got {shown(saveat)}."
+        )
+    for name in _UNKNOWN:
+        if getattr(saveat, name, False):
+            raise ValueError(f"a solve has nothing to save for `SaveAt({name}=True)`.")
+    chosen = saveat.subs
+    if chosen is None:
+        if not saveat.dense:
+            raise ValueError("`saveat` is empty; say what to save.")
+        return Saved(True, False, 1, None, True)
+    plain = diffrax.SubSaveAt(t1=True).fn
+    if not isinstance(chosen, diffrax.SubSaveAt) or chosen.fn is not plain:
+        raise ValueError(
+            "`SaveAt(subs=..)` and `SaveAt(fn=..)` are not supported: save the states "
+            "and apply functions to `sol.ys`."
+        )
+    every = int(chosen.steps)
+    if every < 0:
+        raise ValueError(f"`SaveAt(steps=..)` must not be negative, got {every}.")
+    if chosen.ts is not None and every:
+        raise ValueError(
+            "give `SaveAt(ts=..)` or `SaveAt(steps=..)`, not both; with `dense=True` "
+            "states at other times come from `sol.evaluate(t)`."
+        )
+    if chosen.ts is not None and jnp.ndim(chosen.ts) != 1:
+        raise ValueError(
+            f"`SaveAt(ts=..)` takes times of shape (times,), got {chosen.ts.shape}."
+        )
+    return Saved(chosen.t0, chosen.t1, every, chosen.ts, saveat.dense)

@@ -150,7 +150,7 @@ class CFEES27(AbstractSolver):
 class CF4(AbstractSolver):
     r"""The commutator-free scheme of order 4 of Celledoni, Marthinsen and Owren.
 
-    Four fields and five exponentials a step; the classical Runge-Kutta scheme in flat
+    Four fields and five exponentials per step; the classical Runge-Kutta scheme in flat
     space.
 
     ??? cite "Reference"

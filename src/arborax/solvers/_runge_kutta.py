@@ -225,3 +225,41 @@ class Heun(AbstractSolver):
 
     def step_with_error(self, f, geometry, s, y, h):
         return EuclideanRK(diffrax.Heun()).step_with_error(f, geometry, s, y, h)
+
+
+def as_solver(
+    solver: Any,
+    geometry: AbstractGeometry | None = None,
+    calculus: str = "stratonovich",
+) -> AbstractSolver:
+    """The scheme that a user's `solver` stands for.
+
+    **Arguments:**
+
+    - `solver`: a scheme of arborax, or an explicit Diffrax Runge-Kutta solver, which
+        becomes an [`arborax.EuclideanRK`][].
+    - `geometry`, `calculus`: refuse a scheme that cannot move on the geometry, or does
+        not fit the calculus. Without a geometry nothing is checked.
+
+    **Returns:**
+
+    An [`arborax.AbstractSolver`][].
+    """
+    if not isinstance(solver, AbstractSolver):
+        if not isinstance(getattr(solver, "tableau", None), diffrax.ButcherTableau):
+            raise TypeError(
+                "`solver` must be an arborax scheme such as `CFEES25()`, `CF4()` or "
+                "`LieEuler()`, or an explicit Diffrax Runge-Kutta solver, got "
+                f"{shown(solver)}."
+            )
+        scheme = EuclideanRK(solver)
+        if geometry is not None and not geometry.flat:
+            name = type(solver).__name__
+            raise ValueError(
+                f"`diffrax.{name}` adds increments and would leave {geometry}. Use "
+                f"`RKMK(diffrax.{name}())`, or a scheme such as `CFEES25` or `CF4`."
+            )
+        solver = scheme
+    if geometry is not None:
+        solver.check(geometry, calculus)
+    return solver

@@ -1,108 +1,83 @@
-"""What a solve returns."""
+"""What a solve returns, and states between its knots."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 import numpy as np
-from jaxtyping import Array, Bool, Int, PyTree, Real
+from jaxtyping import Array, PyTree, Real
 
-from .._values import is_concrete, refuse
+from .._values import refuse
+from ..geometry import AbstractGeometry
+from ..lifts import WindowField
+from ._base import AbstractSolver
+from ._checks import as_times
+from ._results import RESULTS
+from ._window import step_window
 
 
-class RESULTS(eqx.Module):
-    """Outcome of a solve, an array like any other: under `vmap` one for each solve.
+class DenseStates(eqx.Module):
+    """States between knots, from the states at the knots.
 
-    Compare it with the members `successful`, `nonfinite`, `off_manifold`,
-    `left_manifold`, `times_outside` and `max_steps_reached`. `str` gives the message,
-    and for a batch how often each outcome occurred.
+    All that is not an array is static and hashable, so that a solution can be returned
+    from compiled functions and passed to them.
     """
 
-    code: Int[Array | np.ndarray, "..."]
+    knots: Real[Array, " knots"]
+    arrays: list[Any]
+    others: tuple = eqx.field(static=True)
+    structure: Any = eqx.field(static=True)
+    geometry: AbstractGeometry = eqx.field(static=True)
+    kind: str = eqx.field(static=True)
 
-    successful: ClassVar["RESULTS"]
-    nonfinite: ClassVar["RESULTS"]
-    off_manifold: ClassVar["RESULTS"]
-    left_manifold: ClassVar["RESULTS"]
-    times_outside: ClassVar["RESULTS"]
-    max_steps_reached: ClassVar["RESULTS"]
+    def __init__(
+        self,
+        knots: Real[Array, " knots"],
+        geometry: AbstractGeometry,
+        kind: str,
+        problem: tuple[WindowField, AbstractSolver, int, Any] | None = None,
+    ):
+        """`problem` is the window field, the scheme, its number of steps per window and
+        the control, for the kind `"log-ode"`."""
+        self.knots, self.geometry, self.kind = knots, geometry, kind
+        leaves, self.structure = jtu.tree_flatten(problem)
+        known = [isinstance(leaf, jax.Array | np.ndarray) for leaf in leaves]
+        self.arrays = [leaf if is_ else None for leaf, is_ in zip(leaves, known)]
+        self.others = tuple(None if is_ else x for x, is_ in zip(leaves, known))
 
-    @staticmethod
-    def where(condition: Any, a: "RESULTS", b: "RESULTS") -> "RESULTS":
-        """`a` where the condition holds, otherwise `b`."""
-        return RESULTS(jnp.where(condition, a.code, b.code))
+    def evaluate(
+        self, states: PyTree[Array], ts: Real[Array, " times"]
+    ) -> PyTree[Array]:
+        """States at times within the knots, NaN at others."""
+        return jax.vmap(lambda t: self._at(states, t))(ts)
 
-    def __eq__(self, other) -> Bool[Array, "..."]:
-        if not isinstance(other, RESULTS):
-            raise TypeError(
-                "compare a result with a member of `arborax.RESULTS`, not with "
-                f"{type(other).__name__}."
-            )
-        return jnp.asarray(self.code == other.code)
+    def _problem(self) -> Any:
+        pairs = zip(self.arrays, self.others)
+        leaves = [other if array is None else array for array, other in pairs]
+        return jtu.tree_unflatten(self.structure, leaves)
 
-    def __ne__(self, other) -> Bool[Array, "..."]:
-        return ~(self == other)
-
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
-
-    def __repr__(self) -> str:
-        if not is_concrete(self.code):
-            return "RESULTS(traced)"
-        names = [_NAMES[code] for code in np.ravel(self.code)]
-        if np.ndim(self.code) == 0:
-            return f"RESULTS.{names[0]}"
-        shown = names[:4] + ["..."] * (len(names) > 4)
-        return f"RESULTS[{', '.join(shown)}]"
-
-    def __str__(self) -> str:
-        if not is_concrete(self.code):
-            return "The outcome is traced; it is known when the program has run."
-        if np.ndim(self.code) == 0:
-            return _MESSAGES[int(self.code)]
-        counts = np.bincount(np.ravel(self.code), minlength=len(_MESSAGES))
-        total = counts.sum()
-        lines = [f"{n} of {total}: {m}" for n, m in zip(counts, _MESSAGES) if n]
-        return "\n".join(lines)
-
-
-_MEMBERS = {
-    "successful": "The solve was successful.",
-    "nonfinite": (
-        "A state became NaN or infinite during the solve. Use more windows or "
-        "substeps, or bound the driving fields."
-    ),
-    "off_manifold": (
-        "The initial state is not on the manifold, or not finite. Project it first: no "
-        "solver projects for you."
-    ),
-    "left_manifold": (
-        "The solution left the manifold by more than the tolerance. Use float64, or "
-        "shorter windows."
-    ),
-    "times_outside": (
-        "`ts` must be finite and lie within the knots of the control. Clip them, or "
-        "build the control with knots that cover them."
-    ),
-    "max_steps_reached": (
-        "The adaptive solve used all its windows before the end of the path. Raise "
-        "`max_windows` or the tolerance."
-    ),
-}
-_NAMES, _MESSAGES = tuple(_MEMBERS), tuple(_MEMBERS.values())
-for _code, _name in enumerate(_NAMES):
-    setattr(RESULTS, _name, RESULTS(np.array(_code, np.int32)))
-
-
-def throw_failure(result: RESULTS, ys: PyTree[Array]) -> PyTree[Array]:
-    """`ys`, unless the result is a failure: an error if it is known, otherwise NaN."""
-    if is_concrete(result):
-        return refuse(ys, result != RESULTS.successful, str(result))
-    # One factor for all states, so that they are multiplied once.
-    factor = jnp.ones(())
-    for name, message in list(_MEMBERS.items())[1:]:
-        factor = refuse(factor, result == getattr(RESULTS, name), message)
-    return jtu.tree_map(lambda y: y * factor.astype(y.dtype), ys)
+    def _at(self, states: PyTree[Array], t: Real[Array, ""]) -> PyTree[Array]:
+        knots, geometry = self.knots, self.geometry
+        bad = ~((t >= knots[0]) & (t <= knots[-1]))
+        t = refuse(t, bad, str(RESULTS.times_outside))
+        last = knots.shape[0] - 2
+        k = jnp.clip(jnp.searchsorted(knots, t, side="right") - 1, 0, last)
+        y, z = (jtu.tree_map(lambda leaf, i=i: leaf[i], states) for i in (k, k + 1))
+        t0, t1 = knots[k], knots[k + 1]
+        dtype = jtu.tree_leaves(states)[0].dtype
+        if self.kind == "log-ode":
+            field, solver, substeps, control = self._problem()
+            lam = control.log_signature(t0, t, window=k).astype(dtype)
+            return step_window(field, solver, substeps, y, lam, t0, t)
+        # Padding repeats the last knot; its windows have no length.
+        empty = t1 == t0
+        theta = (t - t0) / jnp.where(empty, jnp.ones_like(t0), t1 - t0)
+        theta = theta.astype(dtype)
+        if self.kind == "geodesic":
+            return geometry.exp(y, theta * geometry.log(y, z))
+        return jtu.tree_map(lambda a, b: a + theta * (b - a), y, z)
 
 
 class Solution(eqx.Module):
@@ -114,12 +89,49 @@ class Solution(eqx.Module):
     - `result`: a member of [`arborax.RESULTS`][]; compare with `RESULTS.successful`,
         or print it.
     - `stats`: numbers of windows, steps and field evaluations.
+    - `dense`: what `evaluate` needs, or `None`.
+    - `states`: the states at the knots for `evaluate`; `None` if `ys` are these.
     """
 
     ts: Real[Array, " times"]
     ys: PyTree[Array]
     result: RESULTS
     stats: dict[str, Any]
+    dense: DenseStates | None = None
+    states: PyTree[Array] | None = None
+
+    def evaluate(self, t: Any) -> PyTree[Array]:
+        """States at any times within the knots, as `SaveAt(ts=..)` gives them.
+
+        The state is found from that at the start of its window, in the way that the
+        `interpolation` of the solve says.
+
+        **Arguments:**
+
+        - `t`: a time, or an array of times. Known times outside the knots are an
+            error; in compiled code their states are NaN.
+
+        **Returns:**
+
+        The states, with the axes of `t` in front. For a batch of solutions write
+        `jax.vmap(lambda sol: sol.evaluate(t))(sol)`.
+        """
+        if self.dense is None:
+            raise ValueError(
+                "this solution does not hold what lies between its knots. Solve with "
+                "the default `saveat`, or with `diffrax.SaveAt(.., dense=True)`, and "
+                "with a control from `arborax.rough_path`."
+            )
+        knots = self.dense.knots
+        if knots.ndim != 1:
+            raise ValueError(
+                "this is a batch of solutions. Evaluate it by "
+                "`jax.vmap(lambda sol: sol.evaluate(t))(sol)`."
+            )
+        ts, _ = as_times(t, knots)
+        states = self.ys if self.states is None else self.states
+        ys = self.dense.evaluate(states, ts.ravel())
+        return jtu.tree_map(lambda y: y.reshape(ts.shape + y.shape[1:]), ys)
 
     def __repr__(self) -> str:
         ts, ys = (eqx.tree_pformat(x) for x in (self.ts, self.ys))

@@ -1,36 +1,35 @@
 """The log-ODE solve: one scan over the windows of a control."""
 
-import functools as ft
+import dataclasses
 from collections.abc import Callable, Sequence
 
-import jax
+import diffrax
 import jax.numpy as jnp
 import jax.tree_util as jtu
-from jaxtyping import Array, PyTree, Real
+from jaxtyping import Array, PyTree
 
-from .._values import is_concrete, refuse, shown
-from .._xla import sharded, vary_as
+from .._values import is_concrete, shown
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
-from ._adjoint import hoist, reversible_run, supports
+from ._adjoint import AbstractAdjoint, check_adjoint, CheckpointedAdjoint
 from ._base import AbstractSolver
 from ._checks import (
     as_knots,
+    as_saved,
     as_state,
     as_times,
     check_calculus,
     check_control,
     check_count,
-    check_solver,
+    Saved,
 )
-from ._low_storage import CFEES25, recomputes_stages
-from ._solution import RESULTS, Solution, throw_failure
-from ._window import run, step_window
+from ._low_storage import CFEES25
+from ._results import RESULTS, throw_failure
+from ._runge_kutta import as_solver
+from ._solution import DenseStates, Solution
 
 
-_ADJOINTS = ("checkpointed", "reversible", "direct")
 _INTERPOLATIONS = ("log-ode", "geodesic", "linear")
-_SAVES = ("knots", "final")
 
 
 def build_field(
@@ -38,6 +37,7 @@ def build_field(
     control,
     geometry: AbstractGeometry,
     y0: PyTree[Array],
+    args: PyTree = None,
 ) -> WindowField:
     """Lift the fields for a control, refusing whatever can be seen to be wrong."""
     check_calculus(control.calculus, geometry)
@@ -48,36 +48,37 @@ def build_field(
                 f"the window field was lifted for {field.alg} on {field.geometry}, the "
                 f"control is in {control.alg} and the geometry {geometry}."
             )
+        if args is not None:
+            field = dataclasses.replace(field, fields=field.fields.bind(args))
     else:
-        field = lift(fields, control.alg, geometry)
+        field = lift(fields, control.alg, geometry, args=args)
     check_lift(field, y0, as_knots(control)[0])
     return field
 
 
-def _check_options(adjoint, interpolation, save, ts, solver, control, geometry):
-    for name, value, allowed in (
-        ("adjoint", adjoint, _ADJOINTS),
-        ("interpolation", interpolation, _INTERPOLATIONS),
-        ("save", save, _SAVES),
-    ):
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(f"`{name}` must be one of {allowed}, got {shown(value)}.")
-    if adjoint == "reversible":
-        supports(solver)
-    if ts is None:
-        return
-    if save == "final":
-        raise ValueError("give either `ts` or `save='final'`, not both.")
-    if interpolation == "linear" and not geometry.flat:
+def _check_interpolation(
+    kind: str, saveat: diffrax.SaveAt | None, control, geometry: AbstractGeometry
+) -> Saved:
+    """What to save, if the states between knots that this needs can be found."""
+    if not isinstance(kind, str) or kind not in _INTERPOLATIONS:
+        raise ValueError(
+            f"`interpolation` must be one of {_INTERPOLATIONS}, got {shown(kind)}."
+        )
+    if kind == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use `interpolation='log-ode'` or "
             "'geodesic'."
         )
-    if interpolation == "log-ode" and not hasattr(control, "log_signature"):
+    possible = kind != "log-ode" or hasattr(control, "log_signature")
+    if saveat is None:
+        return Saved(t0=True, t1=False, every=1, ts=None, dense=possible)
+    saved = as_saved(saveat)
+    if not possible and (saved.dense or saved.ts is not None):
         raise ValueError(
             "this control has no log-signatures inside its windows. Build it with "
             "`arborax.rough_path`, or use `interpolation='geodesic'`."
         )
+    return saved
 
 
 def _finite(tree: PyTree[Array]) -> Array:
@@ -94,32 +95,39 @@ def judge(geometry: AbstractGeometry, y0, last, saved) -> RESULTS:
     return RESULTS.where(geometry.belongs(y0), result, RESULTS.off_manifold)
 
 
-def _interpolate(
-    field, solver, substeps, control, knots, states, ts, interpolation
-) -> PyTree[Array]:
-    """States at arbitrary times, from the state at the start of the window."""
-    last = knots.shape[0] - 2
-    window = jnp.clip(jnp.searchsorted(knots, ts, side="right") - 1, 0, last)
-    geometry = field.geometry
-    dtype = jtu.tree_leaves(states)[0].dtype
+def _dense_states(
+    kind: str, knots, states, field: WindowField, solver, substeps: int, control
+) -> DenseStates:
+    """What finds states between knots."""
+    if kind != "log-ode":
+        return DenseStates(knots, field.geometry, kind)
+    if not is_concrete(states):
+        # A plain function must not carry traced arrays out of what is compiled.
+        start = jtu.tree_map(lambda leaf: leaf[0], states)
+        field = dataclasses.replace(field, fields=field.fields.hoist(knots[0], start))
+    problem = (field, solver, substeps, control)
+    return DenseStates(knots, field.geometry, kind, problem)
 
-    def state(k):
-        return jtu.tree_map(lambda leaf: leaf[k], states)
 
-    def one(k, t):
-        y, t0, t1 = state(k), knots[k], knots[k + 1]
-        if interpolation == "log-ode":
-            lam = control.log_signature(t0, t, window=k).astype(dtype)
-            return step_window(field, solver, substeps, y, lam, t0, t)
-        # Padding repeats the last knot; its windows have no length.
-        empty = t1 == t0
-        theta = (t - t0) / jnp.where(empty, jnp.ones_like(t0), t1 - t0)
-        theta, z = theta.astype(dtype), state(k + 1)
-        if interpolation == "geodesic":
-            return geometry.exp(y, theta * geometry.log(y, z))
-        return jtu.tree_map(lambda a, b: a + theta * (b - a), y, z)
-
-    return jax.vmap(one)(window, ts)
+def _collect(
+    saved: Saved, knots, states, y0, last, inner: tuple[Array, PyTree[Array]] | None
+) -> tuple[Array, PyTree[Array]]:
+    """The times and states to save: of the `states` at knots, of both ends, and those
+    `inner` ones found between knots."""
+    if saved.t0 and saved.every == 1:
+        return knots, states
+    one = lambda tree: jtu.tree_map(lambda leaf: leaf[None], tree)  # noqa: E731
+    parts = [(knots[:1], one(y0))] if saved.t0 else []
+    parts += [] if inner is None else [inner]
+    end = saved.t1
+    if saved.every:
+        rows = slice(saved.every, None, saved.every)
+        parts.append((knots[rows], jtu.tree_map(lambda leaf: leaf[rows], states)))
+        end = end and (knots.shape[0] - 1) % saved.every > 0
+    if end:
+        parts.append((knots[-1:], one(last)))
+    ts, ys = zip(*parts)
+    return jnp.concatenate(ts), jtu.tree_map(lambda *leaf: jnp.concatenate(leaf), *ys)
 
 
 def solve(
@@ -128,12 +136,12 @@ def solve(
     control,
     *,
     geometry: AbstractGeometry | None = None,
-    solver: AbstractSolver = CFEES25(),
+    solver: AbstractSolver | diffrax.AbstractSolver = CFEES25(),
     substeps: int = 1,
-    ts: Real[Array, " times"] | None = None,
+    args: PyTree = None,
+    saveat: diffrax.SaveAt | None = None,
     interpolation: str = "log-ode",
-    save: str = "knots",
-    adjoint: str = "checkpointed",
+    adjoint: AbstractAdjoint = CheckpointedAdjoint(),
     throw: bool = True,
 ) -> Solution:
     r"""Solve $dY = \sum_i V_i(Y)\, dX^i$ by the log-ODE method on a manifold.
@@ -146,28 +154,42 @@ def solve(
     of the geometry; one made without gives the Stratonovich solution, in the tree
     algebras as well (`control.calculus` says which).
 
+    !!! example
+
+        ```python
+        fields = lambda t, y, args: args["rate"] * jnp.stack([y, jnp.sin(y)])
+        sol = abx.solve(fields, y0, control, args={"rate": 0.3})
+        sol.ys                           # at the knots
+        sol.evaluate(0.123)              # and between them
+        end = abx.solve(fields, y0, control, args={"rate": 0.3},
+                        saveat=diffrax.SaveAt(t1=True)).ys[-1]
+        ```
+
     **Arguments:**
 
-    - `fields`: `fields(y)` or `fields(t, y)` returning the `d` driving fields in frame
-        coordinates, shape `(d, geometry.dim)`, or a list of `d` callables; see
+    - `fields`: `fields(y)` or `fields(t, y, args)` returning the `d` driving fields in
+        frame coordinates, shape `(d, geometry.dim)`, or a list of `d` callables; see
         [`arborax.lift`][]. `t` has the dtype of the knots, whatever that of the state.
     - `y0`: the initial state, a point of the geometry.
     - `control`: from [`arborax.rough_path`][].
     - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
-    - `solver`: the scheme inside a window.
+    - `solver`: the scheme inside a window. In flat space an explicit Diffrax
+        Runge-Kutta solver such as `diffrax.Tsit5()` may be given as it is; elsewhere
+        wrap it by [`arborax.RKMK`][].
     - `substeps`: number of steps of the scheme in each window.
-    - `ts`: times at which to return states, in any order, within the knots, whose dtype
-        they take. By default states are returned at the knots.
-    - `interpolation`: how states at `ts` are found from that at the start of their
-        window: `"log-ode"` solves the window again with the log-signature up to the
-        time asked for, so that the output is as rough as it should be; `"geodesic"` is
-        cheaper, and smooth between knots; `"linear"` is for flat spaces.
-    - `save`: `"knots"` or `"final"` (the last state only).
-    - `adjoint`: `"checkpointed"` stores one state per window (CF-EES schemes: a state
-        and a register per stage) and recomputes the rest; `"reversible"` (CF-EES
-        schemes) stores the last state only and steps back, with gradients that agree up
-        to the round-trip defect; `"direct"` stores everything, except that CF-EES
-        schemes always recompute their stages.
+    - `args`: passed to `fields(t, y, args)`; any PyTree. Its arrays are differentiated,
+        with either adjoint.
+    - `saveat`: a `diffrax.SaveAt`, with its meaning there; a step is a window.
+        `SaveAt(t1=True)` saves the last state only, `SaveAt(ts=times)` states at given
+        times within the knots, in any order, `SaveAt(t0=True, steps=True)` those at all
+        knots. By default states at all knots are saved, with what `sol.evaluate` needs:
+        the control and the fields; in a batch, a copy per element. Other choices keep
+        these only with `dense=True`.
+    - `interpolation`: how states between knots are found from that at the start of
+        their window: `"log-ode"` solves the window again with the log-signature up to
+        the time asked for, so that the output is as rough as it should be; `"geodesic"`
+        is cheaper, and smooth between knots; `"linear"` is for flat spaces.
+    - `adjoint`: [`arborax.CheckpointedAdjoint`][] or [`arborax.ReversibleAdjoint`][].
     - `throw`: whether failure is an error. If it is, a failed solve raises a
         `ValueError`; in compiled code all its states are NaN instead, and `result` says
         why (within [`arborax.debug_checks`][] compiled code raises). With
@@ -175,51 +197,42 @@ def solve(
 
     **Returns:**
 
-    A [`arborax.Solution`][]. Under `ts=None` the first saved state is `y0`.
+    A [`arborax.Solution`][]. By default its first state is `y0`.
     """
     check_control(control)
     y0, geometry = as_state(y0, geometry)
-    check_solver(solver, geometry, control.calculus)
+    solver = as_solver(solver, geometry, control.calculus)
     check_count("substeps", substeps)
-    _check_options(adjoint, interpolation, save, ts, solver, control, geometry)
-    field = build_field(fields, control, geometry, y0)
+    check_adjoint(adjoint, solver)
+    saved = _check_interpolation(interpolation, saveat, control, geometry)
+    field = build_field(fields, control, geometry, y0, args)
     dtype = jtu.tree_leaves(y0)[0].dtype
     lams = jnp.asarray(control.log_signatures).astype(dtype)
     knots = as_knots(control)
-    keep = save == "knots"
-    if adjoint == "reversible":
-        if sharded():  # what is hoisted is traced for a state that varies as it will
-            value = jax.eval_shape(lambda y: field.fields(knots[0], y), y0)
-            y0 = vary_as(y0, lams, value)
-        field = hoist(field, knots[0], y0)
-        last, saved = reversible_run(
-            (field, y0, lams, knots), solver=solver, substeps=substeps, save=keep
-        )
-    else:
-        wrap = lambda body: body  # noqa: E731
-        if adjoint == "checkpointed" and not recomputes_stages(solver):
-            wrap = ft.partial(jax.checkpoint, prevent_cse=False)
-        last, saved = run(field, solver, substeps, y0, lams, knots, keep, wrap)
+    keep = saved.dense or saved.ts is not None or saved.every > 0
+    last, rest = adjoint.run(field, solver, substeps, y0, lams, knots, keep)
 
+    states = dense = inner = None
+    outside = jnp.zeros((), bool)
     if keep:
         first_and_rest = lambda a, b: jnp.concatenate([a[None], b])  # noqa: E731
-        out_ts, ys = knots, jtu.tree_map(first_and_rest, y0, saved)
-    else:
-        out_ts, ys = knots[-1:], jtu.tree_map(lambda a: a[None], last)
-    outside = jnp.zeros((), bool)
-    if ts is not None:
-        out_ts, outside = as_times(ts, knots)
-        if is_concrete(outside):
-            refuse(out_ts, outside, str(RESULTS.times_outside))
-        # There is no state at these times, whether or not failure is an error.
-        times = jnp.where(outside, jnp.nan, out_ts)
-        ys = _interpolate(
-            field, solver, substeps, control, knots, ys, times, interpolation
+        states = jtu.tree_map(first_and_rest, y0, rest)
+    if saved.dense or saved.ts is not None:
+        dense = _dense_states(
+            interpolation, knots, states, field, solver, substeps, control
         )
+        if saved.ts is not None:
+            times, outside = as_times(saved.ts, knots)
+            inner = times, dense.evaluate(states, times)
+    ts, ys = _collect(saved, knots, states, y0, last, inner)
     result = judge(geometry, y0, last, ys)
     result = RESULTS.where(jnp.any(outside), RESULTS.times_outside, result)
+    if not saved.dense:
+        dense = states = None
+    elif ys is states:
+        states = None
     if throw:
-        ys = throw_failure(result, ys)
+        ys, states = throw_failure(result, (ys, states))
     windows = lams.shape[0]
     stats = {"num_windows": windows, "num_steps": windows * substeps}
-    return Solution(out_ts, ys, result, stats)
+    return Solution(ts, ys, result, stats, dense, states)

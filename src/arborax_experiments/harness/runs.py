@@ -61,7 +61,7 @@ def run(
         data = task.data(config, None if cache is None else pathlib.Path(cache))
         model_key, *stage_keys, score_key = jr.split(jr.PRNGKey(seed), 4)
         fitted, stages, spent = train(
-            task.model(config, data, model_key),
+            task.model(config, data, key=model_key),
             task.stages(config, data),
             config,
             place,

@@ -123,7 +123,7 @@ class AbstractTask(abc.ABC):
         """
 
     @abc.abstractmethod
-    def model(self, config: Any, data: Any, key: PRNGKeyArray) -> Any:
+    def model(self, config: Any, data: Any, *, key: PRNGKeyArray) -> Any:
         """The model `config.model` with its first weights."""
 
     @abc.abstractmethod

@@ -44,8 +44,8 @@ log-NCDE: at equal weights the outputs agree to rounding, and so do loss curves.
     def data(self, config: Config, cache: pathlib.Path | None) -> Series:
         return read_series(config)
 
-    def model(self, config: Config, data: Series, key: Any) -> Any:
-        return make_model(config, data.channels, data.outputs, key)
+    def model(self, config: Config, data: Series, *, key: Any) -> Any:
+        return make_model(config, data.channels, data.outputs, key=key)
 
     def stages(self, config: Config, data: Series) -> Iterator[Stage]:
         """One stage without validation: the last weights are scored."""
@@ -94,7 +94,7 @@ class PPGDaLiATask(RecoveryTask):
 
 
 def make_model(
-    config: Config, channels: int, outputs: int, key: PRNGKeyArray
+    config: Config, channels: int, outputs: int, *, key: PRNGKeyArray
 ) -> models.AbstractModel:
     """The model of a configuration; equal keys give both models equal weights."""
     options: dict[str, Any] = dict(
@@ -135,7 +135,7 @@ def identity_gap(config: Config, data: Series, seed: int = 0, count: int = 16) -
                 dataclasses.replace(config, model=name),
                 data.channels,
                 data.outputs,
-                jr.PRNGKey(seed),
+                key=jr.PRNGKey(seed),
             ),
             xs,
         )

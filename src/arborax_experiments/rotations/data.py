@@ -96,7 +96,7 @@ def make_kinds(config: Config) -> tuple[Kind, ...]:
         )
         count = max(4, config.trajectories)
         # Another seed for each rate: the same velocities would be of no use.
-        driven = law.sample(count, config.data_seed + 1 + 1000 * number)
+        driven = law.sample(count, seed=config.data_seed + 1 + 1000 * number)
         parts = split_rotations(driven.rotations, config.points, config.stride)
         kinds.append(_kind(config.driven / len(rates), 1 / rate, parts, config))
     return tuple(kinds)
@@ -121,7 +121,7 @@ def shared(total: int, shares: Sequence[float]) -> list[int]:
 def free_rotations(config: Config) -> np.ndarray:
     """Simulated free rotation, 10 s at 10 Hz."""
     law = FreeRotation(step=FREE_STEP, times=102, kinematics=config.kinematics)
-    return law.sample(config.trajectories, config.data_seed).rotations
+    return law.sample(config.trajectories, seed=config.data_seed).rotations
 
 
 def error_scale(windows: Windows, observed: int) -> Float[np.ndarray, " _"]:

@@ -60,7 +60,7 @@ FRONTS = {
 }
 
 
-def make_model(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
+def make_model(config: Config, *, key: PRNGKeyArray) -> AbstractExtrapolator:
     """The model of a configuration with fresh weights, in single precision."""
     name = config.model
     if name == "mixture":

@@ -47,8 +47,8 @@ without further training.</p>"""
         sets = make_test_sets(config)  # first: a wrong folder should not cost time
         return Data(make_training(config), sets, cache)
 
-    def model(self, config: Config, data: Data, key: Any) -> AbstractExtrapolator:
-        return make_model(config, key)
+    def model(self, config: Config, data: Data, *, key: Any) -> AbstractExtrapolator:
+        return make_model(config, key=key)
 
     def stages(self, config: Config, data: Data) -> Iterator[Stage]:
         """One stage on simulated windows, with noise and gaps."""

@@ -19,15 +19,15 @@ class Generator(eqx.Module):
     anchor: bool = eqx.field(static=True)
 
     def sample(
-        self, key: PRNGKeyArray, ts: Float[Array, " times"], paths: int
+        self, ts: Float[Array, " times"], paths: int, *, key: PRNGKeyArray
     ) -> Float[Array, "paths times 1"]:
         """Generated paths."""
-        out = self.model.sample(key, ts, paths) * self.scale
+        out = self.model.sample(ts, paths, key=key) * self.scale
         return out - out[:, :1] if self.anchor else out
 
 
 def make_generator(
-    config: Config, data: Float[np.ndarray, "paths times 1"], key: PRNGKeyArray
+    config: Config, data: Float[np.ndarray, "paths times 1"], *, key: PRNGKeyArray
 ) -> Generator:
     """A generator with fresh weights.
 

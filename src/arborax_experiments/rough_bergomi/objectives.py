@@ -72,7 +72,7 @@ def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable
         kernel = kernel.fit(jnp.asarray(values[:2048]))
 
     def distance(generator, key, target, target_brackets, unbiased):
-        paths = generator.sample(key, ts, config.batch)[:, ::stride]
+        paths = generator.sample(ts, config.batch, key=key)[:, ::stride]
         return mmd(
             paths,
             target,
@@ -122,6 +122,6 @@ def _pathwise(name: str, config: Config, train: PathData) -> tuple[Callable, Any
     ts = jnp.asarray(train.ts)
 
     def objective(generator, batch, key):
-        return features.distance(generator.sample(key, ts, config.batch))
+        return features.distance(generator.sample(ts, config.batch, key=key))
 
     return objective, no_batch

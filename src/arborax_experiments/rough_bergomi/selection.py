@@ -41,7 +41,7 @@ class Validation:
 
     def __call__(self, model: Any, validation: Any, key: Any) -> float:
         """The metric of [`arborax.fit`][]."""
-        paths = generate(model, key, self.ts, self.count)
+        paths = generate(model, self.ts, self.count, key=key)
         if not np.isfinite(paths).all():
             return float("inf")
         return self._value(summaries(paths, self.config))

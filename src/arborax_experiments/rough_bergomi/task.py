@@ -62,8 +62,8 @@ with a kernel that no model was trained on.</p>"""
         count = FRESH_SETS * len(splits.test)
         return Data(splits, dataset(law, count, seed=seed + 1, folder=cache))
 
-    def model(self, config: Config, data: Data, key: Any) -> Generator:
-        return make_generator(config, data.splits.train.values, key)
+    def model(self, config: Config, data: Data, *, key: Any) -> Generator:
+        return make_generator(config, data.splits.train.values, key=key)
 
     def stages(self, config: Config, data: Data) -> Iterator[Stage]:
         validation, train = Validation(config, data.splits), data.splits.train
@@ -82,7 +82,7 @@ with a kernel that no model was trained on.</p>"""
         test = data.splits.test
         # The first paths are scored; all of them price options.
         count = max(len(test), config.price_paths)
-        generated = generate(fitted.model, key, test.ts, count)
+        generated = generate(fitted.model, test.ts, count, key=key)
         scores = score(
             generated, test, data.splits.train, config, fresh=data.fresh, seed=seed
         )

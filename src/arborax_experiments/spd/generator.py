@@ -31,11 +31,12 @@ class Generator(eqx.Module):
 
     def sample(
         self,
-        key: PRNGKeyArray,
         ts: Float[Array, " times"],
         paths: int,
         stride: int = 1,
         mirrored: bool = False,
+        *,
+        key: PRNGKeyArray,
     ) -> Float[Array, "paths some k"]:
         """Generated paths at every `stride`-th time.
 
@@ -86,7 +87,7 @@ def _driver(
 ) -> SampledPath:
     count = paths // 2 if mirrored else paths
     driver = models.brownian_driver(
-        key, ts, model.channels - 1, (count,), brackets=model.calculus == "ito"
+        ts, model.channels - 1, (count,), key=key, brackets=model.calculus == "ito"
     )
     if not mirrored:
         return driver
@@ -104,7 +105,7 @@ def _knots(model: Any, driver: SampledPath, xs: Array) -> Array:
 
 
 def make_generator(
-    config: Config, data: Float[np.ndarray, "paths times k"], key: PRNGKeyArray
+    config: Config, data: Float[np.ndarray, "paths times k"], *, key: PRNGKeyArray
 ) -> Generator:
     """A generator with fresh weights.
 

@@ -95,7 +95,7 @@ def make_objective(
 
     def distance(generator, key, target, part):
         """From a batch of data, or from a summary of all of them."""
-        paths = generator.sample(key, ts, config.batch, stride, config.mirrored)
+        paths = generator.sample(ts, config.batch, stride, config.mirrored, key=key)
         paths = in_coordinates(paths, config)
         if isinstance(kernel, PathFeatures):
             features = kernel(paths, generated_brackets)

@@ -52,8 +52,8 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
     def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
         return load(config, cache)
 
-    def model(self, config: Config, data: Parts, key: Any) -> Generator:
-        return make_generator(config, data.train, key)
+    def model(self, config: Config, data: Parts, *, key: Any) -> Generator:
+        return make_generator(config, data.train, key=key)
 
     def trained(self, model: Generator) -> Any:
         return model.trained
@@ -72,7 +72,7 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
         # As many generated paths as of the law, or enough to see the model and not its
         # noise where there are few test windows.
         count = len(data.test) if data.law is not None else max(2048, len(data.test))
-        generated = generate(fitted.model, key, data.ts, count, block=BLOCK)
+        generated = generate(fitted.model, data.ts, count, block=BLOCK, key=key)
         stride = max(1, config.window // 2)
         paths = {
             "ts": data.ts[::stride],
@@ -108,7 +108,7 @@ class Validation:
 
     def __call__(self, model: Any, validation: Any, key: Any) -> float:
         """The metric of [`arborax.fit`][]."""
-        paths = generate(model, key, self.ts, self.count, self.stride, block=BLOCK)
+        paths = generate(model, self.ts, self.count, self.stride, block=BLOCK, key=key)
         if not np.isfinite(paths).all():
             return float("inf")
         found = wasserstein(spectra(paths[:, self.index]), self.held_out)
