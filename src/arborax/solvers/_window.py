@@ -1,14 +1,19 @@
 """One window of the log-ODE: the flow of its window field over unit time."""
 
+import dataclasses
+import functools as ft
 from collections.abc import Callable
 
+import jax
 import jax.lax as lax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..lifts import WindowField
+from ..signatures import RoughPath
 from ._base import AbstractSolver
 
 
@@ -92,6 +97,80 @@ def run(
         indexed = lambda y, k: body(y, window_row(lams, knots, k))  # noqa: E731
         return scan(indexed, y0, jnp.arange(lams.shape[0]))
     return scan(body, y0, (lams, knots[:-1], knots[1:]))
+
+
+def state_inside(
+    field: WindowField,
+    solver: AbstractSolver,
+    substeps: int,
+    control: RoughPath,
+    k: int | Array,
+    y: PyTree[Array],
+    z: PyTree[Array],
+    t: Float[Array, ""],
+    interpolation: str,
+) -> PyTree[Array]:
+    """The state at the time `t` inside window `k`, from the states `y` and `z` at its
+    ends. `"log-ode"` solves the window again with the log-signature up to `t`;
+    `"geodesic"` and `"linear"` join the ends."""
+    t0, t1 = control.knots[k], control.knots[k + 1]
+    dtype = jtu.tree_leaves(y)[0].dtype
+    if interpolation == "log-ode":
+        lam = control.log_signature(t0, t, window=k).astype(dtype)
+        return step_window(field, solver, substeps, y, lam, t0, t)
+    # Padding repeats the last knot; its windows have no length.
+    theta = (t - t0) / jnp.where(t1 == t0, jnp.ones_like(t0), t1 - t0)
+    theta = theta.astype(dtype)
+    if interpolation == "geodesic":
+        return field.geometry.exp(y, theta * field.geometry.log(y, z))
+    return jtu.tree_map(lambda a, b: a + theta * (b - a), y, z)
+
+
+def scan_windows(
+    field: WindowField,
+    solver: AbstractSolver,
+    substeps: int,
+    y0: PyTree[Array],
+    control: RoughPath,
+    read: Callable | None = None,
+) -> PyTree[Array]:
+    """States at the ends of all windows, or what is read of each; for models.
+
+    Windows are recomputed in the backward pass: their intermediate values would fill
+    memory, and writing them costs several times the arithmetic.
+
+    **Arguments:**
+
+    - `field`, `solver`, `substeps`, `y0`: as in `run`; all checks are the caller's.
+    - `control`: from [`arborax.rough_path`][].
+    - `read`: `read(y, z, window)` is what to keep of a window, from the states at its
+        ends and the window, a control by itself. By default `z`.
+    """
+
+    @ft.partial(jax.checkpoint, prevent_cse=False)
+    def body(y, row):
+        window = _one_window(control, row)
+        z = step_window(field, solver, substeps, y, row[0], row[1], row[2])
+        return z, z if read is None else read(y, z, window)
+
+    lams = control.log_signatures.astype(jtu.tree_leaves(y0)[0].dtype)
+    inside = (control.times, control.values, control.brackets)
+    rows = (lams, control.knots[:-1], control.knots[1:], *inside)
+    return scan(body, y0, rows)[1]
+
+
+def _one_window(control: RoughPath, row: tuple) -> RoughPath:
+    """The control of one window, from its row."""
+    lam, t0, t1, *inside = row
+    times, values, brackets = jtu.tree_map(lambda leaf: leaf[None], inside)
+    return dataclasses.replace(
+        control,
+        knots=jnp.stack([t0, t1]),
+        log_signatures=lam[None],
+        times=times,
+        values=values,
+        brackets=brackets,
+    )
 
 
 def window_row(lams: Array, knots: Array, k: Array) -> tuple[Array, Array, Array]:
