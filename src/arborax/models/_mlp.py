@@ -128,7 +128,8 @@ def make_equation(
         raise ValueError(
             "give a `key`: initial state, fields or readout have random weights."
         )
-    first, second, third = (None,) * 3 if key is None else jr.split(key, 3)
+    keys: Any = (None,) * 3 if key is None else jr.split(key, 3)
+    first, second, third = keys
     if initial is None:
         initial = MLP(
             channels,
