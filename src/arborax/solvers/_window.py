@@ -76,12 +76,16 @@ def run(
     y0: PyTree[Array],
     lams: Float[Array, "windows primitives"],
     knots: Float[Array, " knots"],
-    save: bool,
+    save: bool | Callable,
     wrap: Callable = lambda body: body,
     *,
+    inside: tuple = (),
     by_index: bool = False,
 ) -> tuple[PyTree[Array], PyTree[Array] | None]:
     """All windows, one after another: the last state, and all if `save`.
+
+    `save(y, z, row)` keeps something else: from the states at the ends of a window and
+    its row, `(lam, t0, t1)` and what belongs to it of the arrays `inside`.
 
     `by_index` reads the log-signatures in place. Under `vmap` a scan over them would
     copy them first, to bring windows in front of the batch; but reverse mode needs it.
@@ -89,14 +93,15 @@ def run(
 
     @wrap
     def body(y, row):
-        lam, t0, t1 = row
-        y = step_window(field, solver, substeps, y, lam, t0, t1)
-        return y, y if save else None
+        z = step_window(field, solver, substeps, y, *row[:3])
+        if callable(save):
+            return z, save(y, z, row)
+        return z, z if save else None
 
     if by_index:
         indexed = lambda y, k: body(y, window_row(lams, knots, k))  # noqa: E731
         return scan(indexed, y0, jnp.arange(lams.shape[0]))
-    return scan(body, y0, (lams, knots[:-1], knots[1:]))
+    return scan(body, y0, (lams, knots[:-1], knots[1:], *inside))
 
 
 def state_inside(
@@ -132,9 +137,9 @@ def scan_windows(
     substeps: int,
     y0: PyTree[Array],
     control: RoughPath,
-    read: Callable | None = None,
+    read: Callable,
 ) -> PyTree[Array]:
-    """States at the ends of all windows, or what is read of each; for models.
+    """What is read of each window; the scan of models.
 
     Windows are recomputed in the backward pass: their intermediate values would fill
     memory, and writing them costs several times the arithmetic.
@@ -144,19 +149,20 @@ def scan_windows(
     - `field`, `solver`, `substeps`, `y0`: as in `run`; all checks are the caller's.
     - `control`: from [`arborax.rough_path`][].
     - `read`: `read(y, z, window)` is what to keep of a window, from the states at its
-        ends and the window, a control by itself. By default `z`.
+        ends and the window, a control by itself.
     """
-
-    @ft.partial(jax.checkpoint, prevent_cse=False)
-    def body(y, row):
-        window = _one_window(control, row)
-        z = step_window(field, solver, substeps, y, row[0], row[1], row[2])
-        return z, z if read is None else read(y, z, window)
-
     lams = control.log_signatures.astype(jtu.tree_leaves(y0)[0].dtype)
-    inside = (control.times, control.values, control.brackets)
-    rows = (lams, control.knots[:-1], control.knots[1:], *inside)
-    return scan(body, y0, rows)[1]
+    return run(
+        field,
+        solver,
+        substeps,
+        y0,
+        lams,
+        control.knots,
+        lambda y, z, row: read(y, z, _one_window(control, row)),
+        ft.partial(jax.checkpoint, prevent_cse=False),
+        inside=(control.times, control.values, control.brackets),
+    )[1]
 
 
 def _one_window(control: RoughPath, row: tuple) -> RoughPath:
