@@ -114,10 +114,12 @@ def as_number(
     name: str, value: Any, minimum: float | int = -math.inf, *, above: bool = False
 ) -> Any:
     """One finite real number, at least `minimum` (or `above` it); may be traced."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
-    if getattr(value, "dtype", None) is not None:
-        real = np.shape(value) == () and jnp.issubdtype(value.dtype, jnp.number)
-        real = real and not jnp.issubdtype(value.dtype, jnp.complexfloating)
+    dtype = getattr(value, "dtype", None)
+    if dtype is None:
+        real = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    else:
+        real = np.shape(value) == () and jnp.issubdtype(dtype, jnp.number)
+        real = real and not jnp.issubdtype(dtype, jnp.complexfloating)
     if not real:
         raise TypeError(f"`{name}` must be one number, got {shown(value)}.")
     if is_concrete(value):

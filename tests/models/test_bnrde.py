@@ -1,4 +1,4 @@
-"""B-NRDE against the solvers, the log-NCDE and its own expansions."""
+"""B-NRDE against the solvers, the log-NCDE, its own expansions; parts of one's own."""
 
 import equinox as eqx
 import jax
@@ -10,6 +10,7 @@ import pytest
 import arborax as abx
 
 from .cases import driver, KEY, SMALL, WINDOWED
+from .user_geometry import Positive
 
 
 M = abx.models
@@ -20,21 +21,65 @@ def _call(model, path):
     return model(path)
 
 
-@pytest.mark.parametrize("interpolation", ["taylor", "log-ode"])
-def test_shuffle_on_vectors_is_log_ncde(interpolation):
-    options = dict(
-        hidden=6, width=7, window=4, basepoint=True, interpolation=interpolation
-    )
-    rival = M.LogNCDE(2, 2, **options, key=KEY)
-    model = M.BNRDE(
-        abx.Shuffle(2, 2), 2, activation=jax.nn.softplus, **options, key=jr.PRNGKey(9)
-    )
-    where = lambda m: (m.initial, m.vector_field, m.readout)  # noqa: E731
-    model = eqx.tree_at(where, model, where(rival))
-    path = driver(model, 18)
-    np.testing.assert_allclose(
-        _call(model, path), _call(rival, path), rtol=1e-6, atol=1e-9
-    )
+class Brackets(eqx.Module):
+    """The log-NCDE as its paper has it: Lie brackets of the fields, one Jacobian-vector
+    product per pair of channels, integrated by Heun's method."""
+
+    model: M.LogNCDE
+
+    def __call__(self, path):
+        model = self.model
+        d, f = model.channels, model.vector_field
+        words = [word for word in model.alg.primitive_basis if len(word) == 2]
+        lams = abx.windowed_log_signature(path, model.alg, model.window)
+
+        def field(h, lam):
+            v = f(h)
+            out = lam[:d] @ v
+            for (i, j), weight in zip(words, lam[d:]):
+                along = lambda u: jax.jvp(f, (h,), (u,))[1]  # noqa: E731
+                out = out + weight * (along(v[i])[j] - along(v[j])[i])
+            return out
+
+        def step(h, lam):
+            first = field(h, lam)
+            h = h + (first + field(h + first, lam)) / 2
+            return h, h
+
+        h = model.initial(path.xs[0])
+        _, hs = jax.lax.scan(step, h, lams)
+        return jax.vmap(model.readout)(jnp.concatenate([h[None], hs]))
+
+
+def test_log_ncde_is_its_formula():
+    """In value and gradient, at the knots."""
+    model = M.LogNCDE(3, 2, hidden=6, width=7, window=4, key=KEY)
+    path = driver(model, 17)
+
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad(has_aux=True)
+    def loss(model, by_hand):
+        out = Brackets(model)(path) if by_hand else model.at_knots(path)
+        return jnp.sum(jnp.sin(out)), out
+
+    (_, ours), gradient = loss(model, False)
+    (_, theirs), expected = loss(model, True)
+    assert ours.shape == (5, 2)
+    np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
+    pairs = zip(jax.tree.leaves(gradient), jax.tree.leaves(expected), strict=True)
+    for a, b in pairs:
+        np.testing.assert_allclose(a, b, rtol=1e-8, atol=1e-11)
+    out = _call(model, path)
+    np.testing.assert_allclose(out[::4], theirs, rtol=1e-10, atol=1e-12)
+
+
+def test_log_ncde_is_the_shuffle_case():
+    """With its defaults, and at any depth."""
+    ncde = M.LogNCDE(2, 1, log_depth=3, **WINDOWED)
+    defaults = dict(activation=jax.nn.softplus, basepoint=False)
+    model = M.BNRDE(abx.Shuffle(2, 3), 1, **defaults, **WINDOWED)
+    path = driver(model)
+    np.testing.assert_array_equal(_call(ncde, path), _call(model, path))
 
 
 GEOMETRIES = {
@@ -69,14 +114,23 @@ def test_knots_are_those_of_solve(name):
             solver=model.solver,
             ts=ts,
         )
-        return sol.ys, model(control), control
+        by_time = abx.rough_path(
+            None, whole, model.alg, knots=control.knots, max_points=6
+        )
+        return sol.ys, model.at_knots(control), model(by_time), model(control)
 
-    ys, at_knots, control = reference(model, whole, path.ts)
+    ys, at_knots, by_time, by_hand = reference(model, whole, path.ts)
     out = _call(model, path)
     np.testing.assert_allclose(out, ys, rtol=1e-8, atol=1e-10)
     np.testing.assert_allclose(at_knots[1:3], out[3:8:4], rtol=1e-9, atol=1e-12)
-    prepared = _call(model, model.prepare(path))
-    np.testing.assert_allclose(prepared, out, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(at_knots[-1], out[-1], rtol=1e-9, atol=1e-12)
+    # A control of one's own: at its knots if cut by time, otherwise at all points,
+    # here one of them a basepoint of which the control knows nothing.
+    np.testing.assert_allclose(by_time, at_knots, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(by_hand[1:], out, rtol=1e-9, atol=1e-12)
+    control = model.prepare(path)
+    assert isinstance(control, abx.RoughPath) and control.basepoint
+    np.testing.assert_allclose(_call(model, control), out, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", GEOMETRIES)
@@ -166,7 +220,7 @@ def test_calculus_must_fit():
     with pytest.raises(ValueError, match="needs brackets"):
         shapes(ito, bare)
     trees = M.BNRDE(abx.GrossmanLarson(2, 2), 1, **WINDOWED)
-    with pytest.raises(ValueError, match="calculus of the control"):
+    with pytest.raises(ValueError, match="the control has none"):
         shapes(trees, shapes(control, bare, trees.alg))
     with pytest.raises(ValueError, match="built for"):
         shapes(trees, shapes(control, path, ito.alg))
@@ -195,9 +249,126 @@ def test_bad_options(options, match):
         M.BNRDE(abx.GrossmanLarson(2, 2), 1, **options, key=KEY)
 
 
+@pytest.mark.parametrize("interpolation", ["linear", "geodesic"])
+def test_joined_outputs_end_at_the_last_state(interpolation):
+    """In the last window too, which may be short; between knots in proportion to
+    time."""
+    options = dict(interpolation=interpolation, basepoint=False, **WINDOWED)
+    model = M.BNRDE(abx.Shuffle(2, 2), 1, **options)
+    path = driver(model, 11)
+    out, knots = _call(model, path), model.at_knots(path)
+    np.testing.assert_allclose(out[jnp.array([0, 4, 8, 10])], knots, rtol=1e-12)
+    theta = (path.ts[9] - path.ts[8]) / (path.ts[10] - path.ts[8])
+    expected = (1 - theta) * knots[2] + theta * knots[3]
+    np.testing.assert_allclose(out[9], expected, rtol=1e-12)
+
+
 def test_linear_interpolation_is_for_vectors_and_not_for_streams():
     with pytest.raises(ValueError, match="leaves"):
         M.BNRDE(abx.Ito(2, 2), geometry=abx.SO(3), interpolation="linear", key=KEY)
     model = M.BNRDE(abx.Shuffle(2, 2), 1, interpolation="linear", **WINDOWED)
     with pytest.raises(ValueError, match="stream"):
         model.start(0.0, jnp.zeros(2))
+
+
+# Parts and manifolds of one's own.
+
+
+class Drift(eqx.Module):
+    """Fields with one learned number, and time if it is wanted."""
+
+    rate: jax.Array
+
+    def __call__(self, y):
+        return jnp.stack([-self.rate * y, jnp.sin(y)])
+
+
+def test_any_module_is_a_field_and_any_callable_an_initial_state():
+    geometry = Positive(3)
+    model = M.BNRDE(
+        abx.Ito(2, 2),
+        geometry=geometry,
+        vector_field=Drift(jnp.asarray(0.7)),
+        initial=lambda x: jnp.arange(3.0) + x[1],
+        window=4,
+        basepoint=False,
+    )
+    path = driver(model)
+
+    @eqx.filter_jit
+    @eqx.filter_value_and_grad(has_aux=True)
+    def loss(model, path):
+        out = model(path)
+        return jnp.mean(out**2), out
+
+    (_, out), gradient = loss(model, path)
+    assert jnp.all(jax.vmap(geometry.belongs)(out))
+    assert jnp.abs(gradient.vector_field.rate) > 1e-4
+    start = geometry.point_from_vector(jnp.arange(3.0) + path.xs[0, 1])
+    np.testing.assert_allclose(out[0], start)
+    control = abx.rough_path(None, path, abx.Ito(2, 2), window=4)
+    sol = abx.solve(model.vector_field, start, control, geometry=geometry)
+    np.testing.assert_allclose(model.at_knots(path), sol.ys, rtol=1e-10)
+
+
+def test_fields_may_depend_on_time():
+    """As those of `solve` do, in a stream as well."""
+    model = M.BNRDE(
+        abx.Shuffle(2, 2),
+        geometry=abx.Euclidean(2),
+        vector_field=lambda t, y: jnp.stack([jnp.cos(3 * t) * y, jnp.sin(y)]),
+        initial=lambda x: x,
+        window=4,
+        basepoint=False,
+        interpolation="log-ode",
+    )
+    path = driver(model)
+    control = model.prepare(path)
+    out = _call(model, path)
+    y0 = model.initial_state(path.xs[0])
+    sol = abx.solve(model.vector_field, y0, control, ts=path.ts)
+    np.testing.assert_allclose(out, sol.ys, rtol=1e-10)
+    state, first = model.start(path.ts[0], path.xs[0])
+    stream, update = [first], eqx.filter_jit(model.update)
+    for t, x in zip(path.ts[1:], path.xs[1:]):
+        state, y = update(state, t, x)
+        stream.append(y)
+    np.testing.assert_allclose(jnp.stack(stream), out, rtol=1e-9)
+
+
+def test_parts_that_do_not_fit():
+    options = dict(geometry=abx.SO(3), key=KEY)
+    with pytest.raises(ValueError, match="one row for each"):
+        M.BNRDE(abx.Ito(2, 2), vector_field=lambda y: jnp.ones((3, 3)), **options)
+    with pytest.raises(ValueError, match="6 numbers"):
+        M.BNRDE(abx.Ito(2, 2), initial=lambda x: jnp.ones(2), **options)
+    with pytest.raises(ValueError, match="key"):
+        M.BNRDE(abx.Ito(2, 2), geometry=abx.SO(3))
+
+
+EVERY = [
+    abx.SE(3),
+    abx.Hyperbolic(2),
+    abx.Sphere(2),
+    abx.Product(abx.SO(3), abx.Euclidean(2)),
+    Positive(2),
+]
+
+
+@pytest.mark.parametrize("geometry", EVERY, ids=lambda g: type(g).__name__)
+def test_every_geometry_as_state_and_as_output(geometry):
+    state = M.BNRDE(abx.Ito(2, 2), geometry=geometry, width=4, window=4, key=KEY)
+    small = dict(hidden=3, width=4, key=KEY)
+    path = driver(state, 7)
+    inside = jax.vmap(lambda y: geometry.belongs(y, 1e-6))
+    assert jnp.all(inside(_call(state, path)))
+    assert jnp.all(inside(_call(M.GRU(2, geometry, **small), path)))
+    bare = abx.SampledPath(path.ts, path.xs)
+    read_out = M.NRDE(2, geometry, window=4, depth=1, **small)
+    assert jnp.all(inside(_call(read_out, bare)))
+    point = geometry.random_point(KEY, jnp.float64)
+    entries = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(point)])
+    xs = jnp.tile(entries, (7, 1))
+    chart = M.MNODE(geometry, width=4, depth=1, solver=abx.Heun(), key=KEY)
+    out = _call(chart, abx.add_time(abx.SampledPath(path.ts, xs)))
+    assert jnp.all(inside(out))

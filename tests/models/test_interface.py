@@ -131,6 +131,24 @@ def test_an_ncde_along_a_control_given_by_its_velocity():
     assert np.abs(along(model, 1.0) - expected).max() > 1e-5
 
 
+class Running(M.AbstractModel):
+    """The smallest model: it defines `__call__` and nothing else."""
+
+    weight: jax.Array
+
+    def __call__(self, path):
+        return jnp.cumsum(self.check(path).xs @ self.weight, axis=0)
+
+
+def test_a_model_needs_no_more_than_a_call():
+    model = Running(jnp.ones((2, 1)))
+    ts, xs = jnp.linspace(0.0, 1.0, 4), jnp.arange(24.0).reshape(3, 4, 2)
+    paths = abx.SampledPath(ts, xs)
+    expected = np.cumsum(xs.sum(-1, keepdims=True), axis=1)
+    np.testing.assert_allclose(model.predict(paths), expected)
+    assert model.channels is None and model.calculus is None
+
+
 def test_refusals():
     model = CAUSAL["gru"]()
     ts = jnp.linspace(0.0, 1.0, 4)

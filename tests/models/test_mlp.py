@@ -1,4 +1,4 @@
-"""Perceptrons, and the vector fields made of them."""
+"""MLPs, and the vector fields made of them."""
 
 from collections import Counter
 from functools import partial
@@ -19,7 +19,7 @@ def swish(x):
     return 0.909 * x / (1 + np.exp(-x))
 
 
-def test_perceptron_against_its_definition():
+def test_mlp_against_its_definition():
     mlp = MLP(3, 4, 5, 2, final_activation=jnp.tanh, key=jr.PRNGKey(0))
     x = np.array([0.3, -1.2, 0.7])
     first, second, last = (

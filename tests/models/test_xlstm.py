@@ -67,7 +67,7 @@ def test_models_in_three_forms():
 
 
 def test_gates_start_as_published():
-    block = M.XLSTM(2, 1, key=KEY).stack.blocks[0]
+    block = M.XLSTM(2, 1, key=KEY).blocks[0]
     np.testing.assert_allclose(block.forget_bias, np.linspace(3, 6, 4))
     np.testing.assert_allclose(block.input_bias, np.linspace(0, 0.1, 4))
     assert not jnp.any(block.forget_gate)

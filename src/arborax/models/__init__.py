@@ -1,4 +1,4 @@
-"""Models: branched neural rough differential equations and their rivals.
+"""Models: branched neural rough differential equations and general sequence models.
 
 One interface: `model(path)` gives outputs at the samples of one path, `predict` takes
 batches, `sample` draws the driver, `start` and `update` run causal models on a stream.
@@ -7,9 +7,9 @@ batches, `sample` draws the driver, `start` and `update` run causal models on a 
 from ._base import (
     AbstractCausalModel as AbstractCausalModel,
     AbstractModel as AbstractModel,
+    brownian_driver as brownian_driver,
 )
 from ._bnrde import BNRDE as BNRDE
-from ._driver import brownian_driver as brownian_driver
 from ._gru import GRU as GRU
 from ._layers import activate as activate
 from ._log_ncde import LogNCDE as LogNCDE
@@ -17,5 +17,4 @@ from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
-from ._windows import Windows as Windows
 from ._xlstm import StackedXLSTM as StackedXLSTM, XLSTM as XLSTM

@@ -1,4 +1,4 @@
-"""The interface of all models."""
+"""The interface of all models, and the driver of generative ones."""
 
 import abc
 from typing import Any
@@ -9,30 +9,39 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
 from .._inputs import as_shape
-from ..paths import SampledPath
-from ._checks import check_channels, check_path, finite
-from ._driver import brownian_driver
+from ..paths import add_time, brownian, brownian_brackets, SampledPath
+from ._checks import check_channels, check_path, finite, promoted
 
 
 class AbstractModel(eqx.Module):
     """A model turns a sampled path into outputs at the times of its samples.
 
-    `model(path)` takes one [`arborax.SampledPath`][] with `channels` channels (time is
-    a channel like any other: see [`arborax.add_time`][]) and returns outputs
-    `(times, *point)`, or a tuple of them where outputs live in a product. Batch with
-    `jax.vmap`, or with `predict`, which takes batches of paths that share their times.
-    Missing values are interpolated linearly; for online use carry them forward first,
-    `path.filled("forward")`.
+    `model(path)` takes one [`arborax.SampledPath`][] (time is a channel like any other:
+    see [`arborax.add_time`][]) and returns outputs `(times, *point)`, or a tuple of
+    them where outputs live in a product. Batch with `jax.vmap`, or with `predict`,
+    which takes batches of paths that share their times. Missing values are interpolated
+    linearly; for online use carry them forward first, `path.filled("forward")`.
+
+    A subclass defines `__call__`. It may declare two static fields:
+
+    - `channels`: channels of the driver, time included; `None` (default) if any number
+        will do. `check` refuses other paths, and `sample` needs it.
+    - `calculus`: `"ito"` if brackets of the path are used, `"stratonovich"` if a path
+        with brackets is refused, `None` (default) if they are ignored.
     """
 
-    channels: eqx.AbstractVar[int]
-    calculus: eqx.AbstractVar[str | None]
-    """`"ito"` if brackets of the path are used, `"stratonovich"` if a path with
-    brackets is refused, `None` if they are ignored."""
+    # Not annotated, and so not fields unless a subclass makes them fields.
+    channels = None
+    calculus = None
 
     @abc.abstractmethod
     def __call__(self, path: Any) -> PyTree[Array]:
         """Outputs at the samples of one path."""
+
+    def check(self, path: Any) -> SampledPath:
+        """The path without gaps, in the wider dtype of it and the weights. Refuses
+        anything but one path with `channels` channels."""
+        return promoted(check_path(path, self.channels), self)
 
     def predict(self, paths: SampledPath) -> PyTree[Array]:
         """Outputs `(*batch, times, *point)` for any batch of paths.
@@ -174,9 +183,55 @@ class AbstractCausalModel(AbstractModel):
         Outputs `(*shape, times, *point)`. Itô models get the brackets of Brownian
         motion, the time step on its diagonal.
         """
+        if self.channels is None:
+            raise ValueError(
+                f"{type(self).__name__} does not say how many channels its driver has; "
+                "declare the static field `channels`."
+            )
         shape = as_shape("shape", shape)
         ito = self.calculus == "ito"
         driver = brownian_driver(
-            ts, self.channels - 1, shape, brackets=ito, dtype=dtype, key=key
+            ts, self.channels - 1, shape, key=key, brackets=ito, dtype=dtype
         )
         return self.predict(driver)
+
+
+def brownian_driver(
+    ts: ArrayLike,
+    dim: int,
+    shape: tuple[int, ...] = (),
+    *,
+    key: PRNGKeyArray,
+    brackets: bool = False,
+    dtype: Any = None,
+) -> SampledPath:
+    """Time and `dim` independent Brownian motions from zero.
+
+    **Arguments:**
+
+    - `ts`: `(times,)`, strictly increasing.
+    - `dim`: number of Brownian channels; zero is allowed.
+    - `shape`: batch shape.
+    - `key`: a JAX random key.
+    - `brackets`: whether to supply brackets, the time step on the Brownian diagonal:
+        the driver is then an Itô driver.
+    - `dtype`: floating dtype of the values. `None`: that of `ts`.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with `1 + dim` channels, time first and marked as of
+    finite variation. Times and brackets are shared by the batch.
+    """
+    noise = brownian(ts, max(dim, 1), shape, key=key, dtype=dtype)
+    given = brownian_brackets(ts, max(dim, 1), dtype) if brackets else None
+    driver = add_time(SampledPath(ts, noise, brackets=given, check=False))
+    if dim:
+        return driver
+    given = None if driver.brackets is None else driver.brackets[..., :1, :1]
+    return SampledPath(
+        driver.ts,
+        driver.xs[..., :1],
+        brackets=given,
+        finite_variation=(0,),
+        check=False,
+    )

@@ -17,13 +17,20 @@ from ..paths import SampledPath
 
 
 def check_options(
-    key: Any, dtype: Any, activations: tuple[Any, ...] = (), **sizes: Any
+    key: Any,
+    dtype: Any,
+    activations: tuple[Any, ...] = (),
+    *,
+    random: bool = True,
+    **sizes: Any,
 ) -> None:
     """Refuse a key, a dtype, activations or sizes that cannot build a model.
 
-    Depths may be zero, other sizes are at least one; `None` stands for a default.
+    Depths may be zero, other sizes are at least one; `None` stands for a default. The
+    key may be `None` if nothing is `random`.
     """
-    as_key(key)
+    if key is not None or random:
+        as_key(key)
     if dtype is not None:
         as_real_dtype(dtype)
     for name, size in sizes.items():
@@ -68,7 +75,7 @@ def as_output(output: Any, name: str = "output") -> AbstractGeometry:
     return Euclidean(as_count(name, output))
 
 
-def check_path(path: Any, channels: int) -> SampledPath:
+def check_path(path: Any, channels: int | None) -> SampledPath:
     """The path without gaps; refuse what is not one path with so many channels."""
     check_channels(path, channels)
     if path.batch_shape:
@@ -79,13 +86,13 @@ def check_path(path: Any, channels: int) -> SampledPath:
     return path.filled()
 
 
-def check_channels(path: Any, channels: int) -> None:
+def check_channels(path: Any, channels: int | None) -> None:
     """Refuse what is not a path or a batch of paths with so many channels."""
     if not isinstance(path, SampledPath):
         raise TypeError(
             f"a model takes an `arborax.SampledPath`, got {type(path).__name__}."
         )
-    if path.dim != channels:
+    if channels not in (None, path.dim):
         raise ValueError(
             f"the model was built for {channels} channels, time included, but the path "
             f"has {path.dim}. Is `arborax.add_time` missing?"

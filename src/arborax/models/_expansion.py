@@ -1,4 +1,4 @@
-r"""Derivatives of a perceptron, layer by layer.
+r"""Derivatives of an MLP, layer by layer.
 
 Let a layer be $x' = f(a)$ with $a = W x + b$. Along directions $p$ and for second-order
 operators $L_k = \sum_{pq} X_k^{pq} D_p D_q + D_{u_k}$
@@ -47,8 +47,8 @@ def _pass(weight, bias, x, rows) -> tuple[Array, Array | None]:
     return a[0] + bias, rows
 
 
-class PerceptronExpansion(AbstractExpansion):
-    """A perceptron of `channels * dim` outputs at `x`, the flattened point.
+class MLPExpansion(AbstractExpansion):
+    """An MLP of `channels * dim` outputs at `x`, the flattened point.
 
     If rows are long, each channel has a last layer of its own; if they are short, one
     product for all channels is faster, and what is not needed is thrown away.

@@ -13,21 +13,14 @@ from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel
-from ._checks import (
-    as_output,
-    as_sample,
-    check_options,
-    check_path,
-    finite,
-    promoted,
-)
+from ._checks import as_output, as_sample, check_options, finite
 from ._mlp import MLP
 
 
 class GRU(AbstractCausalModel):
     """A gated recurrent unit over the samples.
 
-    The initial state is a perceptron of the first sample, the cell runs over the
+    The initial state is an MLP of the first sample, the cell runs over the
     others, and every state is read out linearly and projected to the manifold of the
     outputs.
     """
@@ -36,6 +29,7 @@ class GRU(AbstractCausalModel):
     initial: MLP
     cell: eqx.nn.GRUCell
     readout: eqx.nn.Linear
+    channels: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -54,7 +48,7 @@ class GRU(AbstractCausalModel):
         - `channels`: of the driver, time included.
         - `output`: number of outputs, or their manifold.
         - `hidden`: size of the state.
-        - `width`, `initial_depth`, `activation`: of the initial state's perceptron.
+        - `width`, `initial_depth`, `activation`: of the MLP of the initial state.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
@@ -68,7 +62,7 @@ class GRU(AbstractCausalModel):
             initial_depth=initial_depth,
         )
         first, second, third = jr.split(key, 3)
-        self.output = as_output(output)
+        self.output, self.channels = as_output(output), channels
         self.initial = MLP(
             channels,
             hidden,
@@ -82,21 +76,11 @@ class GRU(AbstractCausalModel):
         size = self.output.vector_size
         self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=third)
 
-    @property
-    def channels(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Channels of the driver, time included."""
-        return self.cell.input_size
-
-    @property
-    def calculus(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Brackets are ignored."""
-        return None
-
     def _output(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
         return self.output.project_vector(self.readout(h))
 
     def __call__(self, path: SampledPath) -> PyTree[Array]:
-        path = promoted(check_path(path, self.channels), self)
+        path = self.check(path)
         first = self.initial(path.xs[0])
 
         def body(h, x):

@@ -6,9 +6,11 @@ from collections.abc import Callable
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
+import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from .._xla import Function, rows_product, scale
+from ..geometry import AbstractGeometry
 
 
 def affine(
@@ -54,3 +56,18 @@ class Derivative:
 def flatten(y: PyTree[Array]) -> Float[Array, " size"]:
     """All numbers of a point as one vector."""
     return jnp.concatenate([jnp.ravel(leaf) for leaf in jtu.tree_leaves(y)])
+
+
+def point_size(geometry: AbstractGeometry) -> int:
+    """How many numbers a point has."""
+    return jax.eval_shape(lambda: flatten(geometry.base_point())).size
+
+
+def unflatten(geometry: AbstractGeometry, x: Float[Array, " size"]) -> PyTree[Array]:
+    """The point whose numbers are `x`."""
+    point = jax.eval_shape(geometry.base_point)
+    leaves, tree = jtu.tree_flatten(point)
+    ends = np.cumsum([leaf.size for leaf in leaves])[:-1]
+    parts = jnp.split(x, ends)
+    shaped = [part.reshape(leaf.shape) for part, leaf in zip(parts, leaves)]
+    return jtu.tree_unflatten(tree, shaped)

@@ -1,4 +1,4 @@
-"""Perceptrons, and the vector fields made of them."""
+"""MLPs, the vector fields made of them, and the parts of neural equations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -8,10 +8,11 @@ import jax
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from ..geometry import AbstractGeometry
 from ..lifts import AbstractExpansion
 from ._checks import check_options
-from ._expansion import PerceptronExpansion
-from ._layers import activate, affine, flatten
+from ._expansion import MLPExpansion
+from ._layers import activate, affine, flatten, point_size
 
 
 def lipswish(x: Float[Array, "..."]) -> Float[Array, "..."]:
@@ -25,7 +26,7 @@ def identity(x: Array) -> Array:
 
 
 class MLP(eqx.Module):
-    r"""A perceptron with `depth` hidden layers of size `width` and one output layer.
+    r"""An MLP with `depth` hidden layers of size `width` and one output layer.
 
     Weights and biases are uniform in $\pm 1/\sqrt{\text{fan-in}}$. Activations are
     functions of one number.
@@ -83,7 +84,7 @@ class MLP(eqx.Module):
 
 
 class VectorField(eqx.Module):
-    """A perceptron of the flattened state, reshaped to `(channels, dim)`.
+    """An MLP of the flattened state, reshaped to `(channels, dim)`.
 
     Lifts take its derivatives layer by layer, as `expand` gives them.
     """
@@ -102,4 +103,77 @@ class VectorField(eqx.Module):
         mlp = self.mlp
         f = [mlp.activation] * (len(mlp.layers) - 1) + [mlp.final_activation]
         layers = [(layer.weight, layer.bias, g) for layer, g in zip(mlp.layers, f)]
-        return PerceptronExpansion(layers, flatten(y), self.channels, directions)
+        return MLPExpansion(layers, flatten(y), self.channels, directions)
+
+
+def make_equation(
+    channels: int,
+    rows: int,
+    geometry: AbstractGeometry,
+    output: AbstractGeometry | None,
+    *,
+    vector_field: Callable | None = None,
+    initial: Callable | None = None,
+    width: int = 32,
+    depth: int = 2,
+    initial_width: int | None = None,
+    initial_depth: int = 2,
+    activation: Callable,
+    final_activation: Callable,
+    dtype: Any = None,
+    key: PRNGKeyArray | None,
+) -> tuple[Callable, Callable, eqx.nn.Linear | None]:
+    """Initial state, fields and readout of a neural differential equation; those that
+    are not given are built.
+
+    **Arguments:**
+
+    - `channels`: of the driver.
+    - `rows`: of the fields.
+    - `geometry`: where the state lives.
+    - `output`: the manifold that a linear map reads out; `None`: no readout.
+    - All others: as in [`arborax.models.BNRDE`][].
+    """
+    check_options(
+        key,
+        dtype,
+        (activation, final_activation),
+        random=False,
+        width=width,
+        depth=depth,
+        initial_width=initial_width,
+        initial_depth=initial_depth,
+    )
+    if key is None and (initial is None or vector_field is None or output is not None):
+        raise ValueError(
+            "give a `key`: initial state, fields or readout have random weights."
+        )
+    keys: Any = (None,) * 3 if key is None else jr.split(key, 3)
+    first, second, third = keys
+    if initial is None:
+        initial = MLP(
+            channels,
+            geometry.vector_size,
+            initial_width or width,
+            initial_depth,
+            activation=activation,
+            dtype=dtype,
+            key=first,
+        )
+    if vector_field is None:
+        mlp = MLP(
+            point_size(geometry),
+            rows * geometry.dim,
+            width,
+            depth,
+            activation=activation,
+            final_activation=final_activation,
+            dtype=dtype,
+            key=second,
+        )
+        vector_field = VectorField(mlp, rows, geometry.dim)
+    readout = None
+    if output is not None:
+        sizes = geometry.dim, output.vector_size
+        readout = eqx.nn.Linear(*sizes, dtype=dtype, key=third)
+    return initial, vector_field, readout

@@ -14,8 +14,8 @@ from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractModel
-from ._checks import as_output, check_options, check_path, finite, promoted
-from ._layers import flatten
+from ._checks import as_output, check_options, finite
+from ._layers import flatten, point_size, unflatten
 from ._mlp import MLP
 
 
@@ -36,6 +36,7 @@ class MNODE(AbstractModel):
     geometry: AbstractGeometry = eqx.field(static=True)
     mlp: MLP
     solver: AbstractSolver
+    channels: int = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
 
     def __init__(
@@ -52,11 +53,9 @@ class MNODE(AbstractModel):
     ):
         """**Arguments:**
 
-        - `geometry`: where the solution lives, points being single arrays; default
-            `SO(3)`.
-        - `width`, `depth`, `activation`: of the perceptron.
-        - `solver`: scheme inside a chart, of arborax or Diffrax, default
-            `diffrax.Tsit5()`; `substeps` of it per sample.
+        - `geometry`: where the solution lives; default `SO(3)`.
+        - `width`, `depth`, `activation`: of the MLP.
+        - `solver`: scheme inside a chart, default Tsit5; `substeps` of it per sample.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
@@ -64,8 +63,9 @@ class MNODE(AbstractModel):
             key, dtype, (activation,), width=width, depth=depth, substeps=substeps
         )
         self.geometry = SO(3) if geometry is None else as_output(geometry, "geometry")
+        self.channels = 1 + point_size(self.geometry)  # time, and the entries
         self.mlp = MLP(
-            self.geometry.dim + self._size + 1,
+            self.geometry.dim + self.channels,
             self.geometry.dim,
             width,
             depth,
@@ -74,52 +74,36 @@ class MNODE(AbstractModel):
             dtype=dtype,
             key=key,
         )
-        solver = diffrax.Tsit5() if solver is None else solver
-        self.solver = as_solver(solver, Euclidean(self.geometry.dim))
+        scheme = diffrax.Tsit5() if solver is None else solver
+        self.solver = as_solver(scheme, Euclidean(self.geometry.dim))
         self.substeps = int(substeps)
 
-    @property
-    def _size(self) -> int:
-        size = 1
-        for n in self.geometry.point_shape:
-            size *= n
-        return size
-
-    @property
-    def channels(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Time and the entries of a point."""
-        return 1 + self._size
-
-    @property
-    def calculus(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Brackets are ignored."""
-        return None
-
-    def _interval(self, y: Array, t: Array, dt: Array) -> Array:
-        dim = self.geometry.dim
-        h = jnp.ones((), y.dtype) / self.substeps
+    def _interval(self, y: PyTree[Array], t: Array, dt: Array) -> PyTree[Array]:
+        dim, entries = self.geometry.dim, flatten(y)
+        h = jnp.ones((), entries.dtype) / self.substeps
 
         def f(s, u):
-            entries = jnp.concatenate([u, flatten(y), (t + s * dt)[None]])
-            return dt * self.mlp(entries)
+            inputs = jnp.concatenate([u, entries, (t + s * dt)[None]])
+            return dt * self.mlp(inputs)
 
         def body(u, s):
             return self.solver.step(f, Euclidean(dim), s, u, h), None
 
-        grid = jnp.arange(self.substeps, dtype=y.dtype) * h
-        u, _ = scan(body, jnp.zeros((dim,), y.dtype), grid)
+        grid = jnp.arange(self.substeps, dtype=entries.dtype) * h
+        u, _ = scan(body, jnp.zeros((dim,), entries.dtype), grid)
         return self.geometry.exp(y, u)
 
     def __call__(self, path: SampledPath) -> PyTree[Float[Array, "..."]]:
         """Points at all times of one path with channels time and (flattened) point, of
         which the first sample is used."""
-        path = promoted(check_path(path, self.channels), self)
+        path = self.check(path)
         clock = path.xs[:, 0]
-        y0 = path.xs[0, 1:].reshape(self.geometry.point_shape)
+        y0 = unflatten(self.geometry, path.xs[0, 1:])
 
         def body(y, row):
             y = self._interval(y, *row)
             return y, y
 
         _, ys = scan(body, y0, (clock[:-1], jnp.diff(clock)))
-        return finite(jnp.concatenate([y0[None], ys]))
+        joined = jax.tree.map(lambda a, b: jnp.concatenate([a[None], b]), y0, ys)
+        return finite(joined)

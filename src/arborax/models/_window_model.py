@@ -1,36 +1,43 @@
-"""Models that take one solver step for each window of a path."""
+"""Models that solve one differential equation over the windows of a control."""
 
 import abc
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float, Int, PyTree
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
-from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
+from .._inputs import as_count
+from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
-from ..paths import add_basepoint, SampledPath
-from ..signatures import log_signature, RoughPath
-from ._base import AbstractCausalModel
-from ._checks import as_sample, check_path, finite, promoted
-from ._windows import (
-    cut,
-    prefix_log_signatures,
+from ..lifts import check_lift, lift, WindowField
+from ..paths import SampledPath
+from ..signatures import rough_path, RoughPath
+from ..solvers import (
+    AbstractSolver,
+    as_solver,
+    CFEES25,
+    Heun,
     scan_windows,
-    second_order_sums,
-    Windows,
+    state_inside,
+    step_window,
 )
+from ._base import AbstractCausalModel
+from ._checks import as_output, as_sample, check_algebra, finite
+from ._mlp import lipswish, make_equation
 
 
 INTERPOLATIONS = ("taylor", "log-ode", "geodesic", "linear")
 
 
 class StreamState(eqx.Module):
-    """A window model between two samples: the state at the last knot, the last sample,
-    and the steps since the knot."""
+    """A window model between two samples: state and time at the last knot, the last
+    sample, and the steps since the knot."""
 
     y: PyTree[Array]
+    t: Float[Array, ""]
     x: Float[Array, " channels"]
     steps: Float[Array, "window channels"]
     brackets: Float[Array, "window channels channels"] | None
@@ -39,156 +46,266 @@ class StreamState(eqx.Module):
 
 
 class AbstractWindowModel(AbstractCausalModel):
-    """Initial state, one step for each log-signature, outputs between knots.
+    """Initial state, one solve per window, outputs at all samples.
 
-    A subclass says what a step is (`advance`); this class cuts paths, runs the windows
-    and finds the outputs at all samples.
+    A subclass says in which algebra the fields are lifted (`lift_algebra`).
     """
 
-    alg: eqx.AbstractVar[AbstractHopfAlgebra]
-    geometry: eqx.AbstractVar[AbstractGeometry]
-    readout: eqx.AbstractVar[eqx.nn.Linear | None]
-    window: eqx.AbstractVar[int]
-    basepoint: eqx.AbstractVar[bool]
-    interpolation: eqx.AbstractVar[str]
-    brackets: eqx.AbstractVar[str | None]
+    alg: AbstractHopfAlgebra = eqx.field(static=True)
+    geometry: AbstractGeometry = eqx.field(static=True)
+    output: AbstractGeometry = eqx.field(static=True)
+    solver: AbstractSolver
+    initial: Callable
+    vector_field: Callable
+    readout: eqx.nn.Linear | None
+    channels: int = eqx.field(static=True)
+    calculus: str = eqx.field(static=True)
+    window: int = eqx.field(static=True)
+    substeps: int = eqx.field(static=True)
+    basepoint: bool = eqx.field(static=True)
+    interpolation: str = eqx.field(static=True)
+    brackets: str | None = eqx.field(static=True)
 
-    @abc.abstractmethod
-    def initial_state(self, x: Float[Array, " channels"]) -> PyTree[Array]:
-        """The state at the start of the path, from its first value."""
-
-    @abc.abstractmethod
-    def advance(
-        self, y: PyTree[Array], lam: Float[Array, " primitives"]
-    ) -> PyTree[Array]:
-        """The state after a stretch of path with the log-signature `lam`."""
-
-    @abc.abstractmethod
-    def expansion(
+    def __init__(
         self,
-        y: PyTree[Array],
-        steps: Float[Array, "samples channels"],
-        brackets: Float[Array, "samples channels channels"] | None,
-    ) -> tuple[Float[Array, "samples terms"], Float[Array, "terms dim"]]:
-        """The solution over the samples of a window as a linear combination of frame
-        coordinates at its start: sums of the driver, and fields. Interpolation
-        `"taylor"` uses it."""
+        alg: AbstractHopfAlgebra,
+        output: int | AbstractGeometry | None = None,
+        *,
+        geometry: AbstractGeometry | None = None,
+        vector_field: Callable | None = None,
+        initial: Callable | None = None,
+        hidden: int = 32,
+        window: int = 16,
+        width: int = 32,
+        depth: int = 2,
+        initial_width: int | None = None,
+        initial_depth: int = 2,
+        activation: Callable = lipswish,
+        final_activation: Callable = jnp.tanh,
+        solver: AbstractSolver | None = None,
+        substeps: int = 1,
+        basepoint: bool = True,
+        interpolation: Literal["taylor", "log-ode", "geodesic", "linear"] | None = None,
+        calculus: Literal["ito", "stratonovich"] | None = None,
+        brackets: Literal["realised"] | None = None,
+        dtype: Any = None,
+        key: PRNGKeyArray | None = None,
+    ):
+        """**Arguments:**
 
-    @abc.abstractmethod
-    def finish(self, raw: PyTree[Array]) -> PyTree[Array]:
-        """The output of a state once read out: the projection to the manifold of the
-        data."""
-
-    def prepare(self, path: SampledPath) -> Windows:
-        """The windows of a path, to be computed once where the driver is data.
-
-        `model(model.prepare(path))` is `model(path)`.
+        - `alg`: the algebra, with one channel per channel of the driver, time included.
+        - `output`: number of outputs, or their manifold. Only without `geometry`.
+        - `geometry`: the manifold of the state, which then is the output.
+        - `vector_field`: the fields, any Equinox module or function that maps a state
+            to frame coordinates `(channels, geometry.dim)`; also `(t, state)`. By
+            default an MLP, [`arborax.models.VectorField`][].
+        - `initial`: the initial state, any module or function that maps the first value
+            of the control to `geometry.vector_size` numbers, from which
+            `geometry.point_from_vector` makes a point. By default an MLP.
+        - `hidden`: size of the state without `geometry`.
+        - `window`: samples per window.
+        - `width`, `depth`: of the MLP of the fields.
+        - `initial_width`, `initial_depth`: of the MLP of the initial state; the width
+            is `width` by default.
+        - `activation`, `final_activation`: of the fields; the first also of the initial
+            state, whose output is linear.
+        - `solver`: by default `Heun` for vectors, `CFEES25` on a manifold.
+        - `substeps`: solver steps per window.
+        - `basepoint`: whether a zero sample is prepended, see below.
+        - `interpolation`: how outputs between knots are found, see below.
+        - `calculus`: fixed by `Shuffle` and `Ito`. The tree algebras default to Itô.
+        - `brackets`: `"realised"`: where the path of an Itô model brings no brackets,
+            use products of observed increments
+            ([`arborax.SampledPath.realised_brackets`][]): time added by
+            [`arborax.add_time`][] has none. `None`: refuse such a path.
+        - `dtype`: of the weights.
+        - `key`: a JAX random key. Needed unless every part is given.
         """
-        path = promoted(check_path(path, self.channels), self)
-        path = self._check_calculus(path)
-        if self.basepoint:
-            path = add_basepoint(path)
-        brackets = path.brackets
-        if self.calculus == "ito" and brackets is None:
-            brackets = path.realised_brackets()
-        return cut(path, self.alg, self.window, brackets)
-
-    def _check_calculus(self, path: SampledPath) -> SampledPath:
-        if self.calculus == "stratonovich" and path.brackets is not None:
+        check_algebra(alg)
+        if (geometry is None) == (output is None):
             raise ValueError(
-                f"the path carries brackets, so its calculus is Itô's, but the model "
+                "give either `output` (a vector state with a readout) or `geometry` "
+                "(the state is the output)."
+            )
+        if brackets not in (None, "realised"):
+            raise ValueError(f"`brackets` is None or 'realised', got {brackets!r}.")
+        self.alg, self.channels = alg, alg.dim
+        self.geometry = as_output(hidden if geometry is None else geometry, "geometry")
+        self.output = self.geometry if output is None else as_output(output)
+        self.calculus = _resolve_calculus(alg, calculus)
+        self.brackets = brackets
+        self.window = as_count("window", window)
+        self.substeps = as_count("substeps", substeps)
+        self.basepoint = basepoint
+        rows = self.lift_algebra
+        self.interpolation = _resolve_interpolation(rows, self.geometry, interpolation)
+        if solver is None:
+            solver = Heun() if geometry is None else CFEES25()
+        self.solver = as_solver(solver, self.geometry, self.calculus)
+        self.initial, self.vector_field, self.readout = make_equation(
+            alg.dim,
+            rows.dim,
+            self.geometry,
+            self.output if geometry is None else None,
+            vector_field=vector_field,
+            initial=initial,
+            width=width,
+            depth=depth,
+            initial_width=initial_width,
+            initial_depth=initial_depth,
+            activation=activation,
+            final_activation=final_activation,
+            dtype=dtype,
+            key=key,
+        )
+        field = self.window_field
+
+        def refuse(x):
+            check_lift(field, self.initial_state(x), x[0])
+
+        jax.eval_shape(refuse, jnp.zeros(alg.dim, dtype))
+
+    @property
+    @abc.abstractmethod
+    def lift_algebra(self) -> AbstractHopfAlgebra:
+        """The algebra of the lift: one field per channel, and the log-signatures of
+        the control as its primitive coordinates."""
+
+    @property
+    def window_field(self) -> WindowField:
+        """The fields, lifted."""
+        return lift(self.vector_field, self.lift_algebra, self.geometry)
+
+    def initial_state(self, x: Float[Array, " channels"]) -> PyTree[Array]:
+        """The state at the start of a control, from its first value."""
+        vector, size = self.initial(x), self.geometry.vector_size
+        if vector.shape != (size,):
+            raise ValueError(
+                f"`initial` must return {size} numbers, from which {self.geometry} "
+                f"makes a point; got shape {vector.shape}."
+            )
+        return self.geometry.point_from_vector(vector)
+
+    def prepare(self, path: SampledPath) -> RoughPath:
+        """The control that the model makes of a path; `model(model.prepare(path))` is
+        `model(path)`. It does not depend on the weights: where the driver is data,
+        prepare it once and train on the result."""
+        path = self.check(path)
+        realised = self.brackets == "realised" and path.brackets is None
+        if not realised:
+            self._check_calculus("path", path.brackets is not None)
+        return rough_path(
+            None,
+            path,
+            self.alg,
+            brackets="realised" if realised and self.calculus == "ito" else None,
+            window=self.window,
+            basepoint=self.basepoint,
+        )
+
+    def _check_calculus(self, name: str, ito: bool) -> None:
+        """Refuse data of the other calculus."""
+        if ito and self.calculus == "stratonovich":
+            raise ValueError(
+                f"the {name} carries brackets, so its calculus is Itô's, but the model "
                 f"({self.alg}) is a Stratonovich model. Build it with `Ito`, "
                 "`GrossmanLarson` or `MuntheKaasWright`, or leave the brackets out."
             )
-        if self.calculus == "ito" and path.brackets is None and self.brackets is None:
+        if not ito and self.calculus == "ito":
             raise ValueError(
                 f"the model ({self.alg}) is an Itô model and needs brackets, but the "
-                "path has none. Supply them in the `SampledPath`, build the model with "
+                f"{name} has none. Supply them, build the model with "
                 "`brackets='realised'`, or use a Stratonovich model (`Shuffle`)."
             )
+
+    def _control(self, path: SampledPath | RoughPath) -> RoughPath:
+        if not isinstance(path, RoughPath):
+            return self.prepare(path)
+        if path.alg != self.alg:
+            raise ValueError(
+                f"the control is in {path.alg}, the model was built for {self.alg}."
+            )
+        if path.log_signatures.ndim != 2:
+            raise ValueError(
+                "a model takes one control, with log-signatures (windows, primitives); "
+                f"got {path.log_signatures.shape}. Use `jax.vmap`."
+            )
+        self._check_calculus("control", path.calculus == "ito")
         return path
 
-    def knots(self, control: RoughPath | Windows) -> PyTree[Array]:
-        """States at the knots, the first one included."""
-        if control.alg != self.alg:
-            raise ValueError(
-                f"the control is in {control.alg}, the model was built for {self.alg}."
-            )
-        if control.calculus != self.calculus:
-            raise ValueError(
-                f"the calculus of the control is {control.calculus!r}, that of the "
-                f"model ({self.alg}) is {self.calculus!r}. Build the control with "
-                "brackets for an Itô model, without for a Stratonovich model, or "
-                "choose the algebra that fits."
-            )
-        first = (
-            control.values[0, 0] if isinstance(control, RoughPath) else control.first
-        )
-        y0, lams = self.initial_state(first), control.log_signatures
-        wide = jnp.result_type(lams.dtype, *[y.dtype for y in jax.tree.leaves(y0)])
-        return scan_windows(self.advance, y0, lams.astype(wide))
-
-    def __call__(self, path: SampledPath | RoughPath | Windows) -> PyTree[Array]:
-        """Outputs of one path.
+    def __call__(self, path: SampledPath | RoughPath) -> PyTree[Array]:
+        """Outputs of one path or control.
 
         **Arguments:**
 
-        - `path`: a [`arborax.SampledPath`][], or what `prepare` made of it: outputs are
-            at all samples. Or a control from [`arborax.rough_path`][]: outputs are at
-            its knots, and the basepoint is left to whoever made it.
+        - `path`: a [`arborax.SampledPath`][], or a control, from `prepare` or from
+            [`arborax.rough_path`][]. Outputs are at the samples. Only a control that
+            was cut by time (`knots=`) does not know which of its points are samples:
+            outputs are then at its knots. The initial state is a function of the first
+            value of a control, which is the basepoint if it has one; there is no
+            output at a basepoint.
         """
-        if isinstance(path, RoughPath):
-            return jax.vmap(lambda y: self.finish(self._read(y)))(self.knots(path))
-        windows = path if isinstance(path, Windows) else self.prepare(path)
-        states = self.knots(windows)
-        begin = jax.tree.map(lambda leaf: leaf[:-1], states)
-        end = jax.tree.map(lambda leaf: leaf[1:], states)
-        start = jax.tree.map(lambda leaf: leaf[None], self._read(_at(states, 0)))
+        control = self._control(path)
+        if control.num_steps is None:
+            return self.at_knots(control)
+        return self._solve(control, self._inside, control.num_steps + 1)
 
-        # A loop over windows, not a vmap: with a batch outside, the intermediate values
-        # of one window stay in the cache, and gradients take two thirds of the time.
-        @jax.checkpoint
-        def between(window):
-            return self._between(*window)
+    def at_knots(self, path: SampledPath | RoughPath) -> PyTree[Array]:
+        """Outputs at the knots of a control, all that the solve gives by itself. Knots
+        are every `window`-th point, a basepoint included, and the last one."""
+        control = self._control(path)
+        last = lambda y, z, window: _add_axis(self._read(z))  # noqa: E731
+        return self._solve(control, last, None)
 
-        raw = jax.lax.map(between, (begin, end, windows.steps, windows.brackets))
-        raw = jax.tree.map(
-            lambda s, r: jnp.concatenate([s, r.reshape(-1, *r.shape[2:])]), start, raw
+    def _solve(
+        self, control: RoughPath, read: Callable, points: int | None
+    ) -> PyTree[Array]:
+        """Outputs from what is read of each window; `points` of them, or all."""
+        y0 = self.initial_state(control.values[0, 0])
+        rest = scan_windows(
+            self.window_field, self.solver, self.substeps, y0, control, read
         )
-        first = 1 if self.basepoint else 0
-        raw = jax.tree.map(lambda leaf: leaf[first : windows.num_steps + 1], raw)
-        return finite(jax.vmap(self.finish)(raw))
+        skip = 1 if control.basepoint and points is not None else 0
+
+        def join(first, rest):
+            return jnp.concatenate([first[None], rest.reshape(-1, *rest.shape[2:])])
+
+        raw = jax.tree.map(join, self._read(y0), rest)
+        raw = jax.tree.map(lambda leaf: leaf[skip:points], raw)
+        return finite(jax.vmap(self._project)(raw))
 
     def _read(self, y: PyTree[Array]) -> PyTree[Array]:
         return y if self.readout is None else self.readout(y)
 
-    def _between(self, y, z, steps, brackets) -> PyTree[Array]:
-        """Read-out states at the samples of one window, from those at its ends."""
-        size = self.window
-        last = jax.tree.map(lambda leaf: leaf[None], self._read(z))
-        if size == 1:
+    def _project(self, raw: PyTree[Array]) -> PyTree[Array]:
+        return raw if self.readout is None else self.output.project_vector(raw)
+
+    def _inside(self, y, z, window: RoughPath) -> PyTree[Array]:
+        """Read-out states at the samples of one window after its start, from the states
+        at its ends."""
+        last = _add_axis(self._read(z))
+        times = window.times[0, 1:-1]
+        if not times.shape[0]:
             return last
+        field = self.window_field
         if self.interpolation == "taylor":
-            inner = self._taylor(y, *self.expansion(y, steps[:-1], _head(brackets)))
-        elif self.interpolation == "log-ode":
-            lams = prefix_log_signatures(self.alg, steps, brackets)[:-1]
-            inner = jax.vmap(lambda lam: self._read(self.advance(y, lam)))(lams)
+            sums, terms = expansion(field, y, window)
+            inner = self._taylor(y, sums[:-1], terms)
         else:
-            theta = jnp.arange(1, size, dtype=steps.dtype) / size
-            inner = jax.vmap(lambda a: self._read(self._mix(y, z, a)))(theta)
+            scheme = field, self.solver, self.substeps, window
+
+            def at(t):
+                z_t = state_inside(*scheme, 0, y, z, t, self.interpolation)
+                return self._read(z_t)
+
+            inner = jax.vmap(at)(times)
         return jax.tree.map(lambda a, b: jnp.concatenate([a, b]), inner, last)
 
-    def _mix(self, y, z, theta):
-        if self.interpolation == "geodesic":
-            return self.geometry.exp(y, theta * self.geometry.log(y, z))
-        return jax.tree.map(lambda a, b: a + theta * (b - a), y, z)
-
-    def _taylor(self, y, sums, fields) -> PyTree[Array]:
+    def _taylor(self, y, sums, terms) -> PyTree[Array]:
         """Read-out states from the result of `expansion`."""
         if self.readout is not None:
-            moves = sums @ (fields @ self.readout.weight.T)
-            return self.readout(y)[None] + moves
-        return jax.vmap(lambda u: self.geometry.exp(y, u))(sums @ fields)
+            return self.readout(y)[None] + sums @ (terms @ self.readout.weight.T)
+        return jax.vmap(lambda u: self.geometry.exp(y, u))(sums @ terms)
 
     def start(
         self,
@@ -202,23 +319,37 @@ class AbstractWindowModel(AbstractCausalModel):
         **Arguments:**
 
         - `finite_variation`: channels without a bracket, such as time, if brackets are
-            realised; as in [`arborax.SampledPath`][]. A missing value is carried
-            forward by whoever feeds the stream.
+            realised; as in [`arborax.SampledPath`][]. Missing values are carried
+            forward by the caller.
         """
-        self._check_causal()
+        if self.interpolation in ("geodesic", "linear"):
+            raise ValueError(
+                f"interpolation={self.interpolation!r} waits for the end of a window; "
+                "for streams use 'taylor' or 'log-ode'."
+            )
+        if self.basepoint and self.window_field.time_dependent:
+            raise ValueError(
+                "the time of a basepoint is not known when a stream starts, but the "
+                "fields depend on time; build the model with `basepoint=False`."
+            )
         x = as_sample("x", x, (self.channels,), self)
         d, size = self.channels, self.window
         brackets = None
         if self.calculus == "ito":
             brackets = jnp.zeros((size, d, d), x.dtype)
         base = jnp.zeros_like(x) if self.basepoint else x
-        y = self.initial_state(base)
-        count = jnp.zeros((), jnp.int32)
-        steps, marks = jnp.zeros((size, d), x.dtype), tuple(finite_variation)
-        state = StreamState(y, base, steps, brackets, count, marks)
+        state = StreamState(
+            self.initial_state(base),
+            _as_time(t),
+            base,
+            jnp.zeros((size, d), x.dtype),
+            brackets,
+            jnp.zeros((), jnp.int32),
+            tuple(finite_variation),
+        )
         if self.basepoint:
-            return self._push(state, x, jnp.zeros((d, d), x.dtype))
-        return state, self.finish(self._read(y))
+            return self._push(state, state.t, x, jnp.zeros((d, d), x.dtype))
+        return state, self._project(self._read(state.y))
 
     def update(
         self,
@@ -232,12 +363,7 @@ class AbstractWindowModel(AbstractCausalModel):
         if bracket is not None:
             shape = (self.channels, self.channels)
             bracket = as_sample("bracket", bracket, shape, self)
-        if self.calculus == "ito" and bracket is None:
-            if self.brackets is None:
-                raise ValueError(
-                    "an Itô model needs the `bracket` of the step, or is built with "
-                    "`brackets='realised'`."
-                )
+        if self.calculus == "ito" and bracket is None and self.brackets is not None:
             pair = SampledPath(
                 jnp.arange(2, dtype=x.dtype),
                 jnp.stack([state.x, x]),
@@ -245,62 +371,67 @@ class AbstractWindowModel(AbstractCausalModel):
                 check=False,
             )
             bracket = pair.realised_brackets()[0]
-        if self.calculus == "stratonovich" and bracket is not None:
-            raise ValueError("a Stratonovich model takes no `bracket`.")
-        return self._push(state, x, bracket)
+        self._check_calculus("sample", bracket is not None)
+        return self._push(state, jnp.asarray(t, state.t.dtype), x, bracket)
 
-    def _check_causal(self) -> None:
-        if self.interpolation in ("geodesic", "linear"):
-            raise ValueError(
-                f"interpolation={self.interpolation!r} waits for the end of a window; "
-                "for streams use 'taylor' or 'log-ode'."
-            )
-
-    def _push(self, state, x, bracket):
+    def _push(self, state: StreamState, t, x, bracket):
         place = state.count
         steps = state.steps.at[place].set(x - state.x)
         brackets = state.brackets
         if brackets is not None:
             brackets = brackets.at[place].set(bracket)
-        ts = jnp.arange(self.window + 1, dtype=x.dtype)
+        # The steps so far as a control of one window; the steps to come are zero.
+        ts = state.t + jnp.arange(self.window + 1, dtype=state.t.dtype)
         values = jnp.pad(jnp.cumsum(steps, axis=0), [(1, 0), (0, 0)])
         path = SampledPath(ts, values, brackets=brackets, check=False)
-        z = self.advance(state.y, log_signature(path, self.alg))
+        window = rough_path(None, path, self.alg, window=self.window)
+        field, lam = self.window_field, window.log_signatures[0]
+        z = step_window(field, self.solver, self.substeps, state.y, lam, state.t, t)
         full = place + 1 == self.window
         raw = self._read(z)
         if self.interpolation == "taylor":
-            sums, fields = self.expansion(state.y, steps, brackets)
-            inner = self._taylor(state.y, sums[-1:], fields)
+            sums, terms = expansion(field, state.y, window)
+            inner = self._taylor(state.y, sums[-1:], terms)
             raw = jax.tree.map(lambda a, b: jnp.where(full, a, b[0]), raw, inner)
         keep = lambda a, b: jnp.where(full, a, b)  # noqa: E731
-        y = jax.tree.map(keep, z, state.y)
+        y, knot = jax.tree.map(keep, (z, t), (state.y, state.t))
         steps, brackets = jax.tree.map(
             lambda leaf: jnp.where(full, jnp.zeros_like(leaf), leaf), (steps, brackets)
         )
-        count = jnp.where(full, 0, place + 1)
-        marks = state.finite_variation
-        return StreamState(y, x, steps, brackets, count, marks), self.finish(raw)
+        count, marks = jnp.where(full, 0, place + 1), state.finite_variation
+        new = StreamState(y, knot, x, steps, brackets, count, marks)
+        return new, self._project(raw)
 
 
-def _at(tree: PyTree[Array], k: int) -> PyTree[Array]:
-    return jax.tree.map(lambda leaf: leaf[k], tree)
+def _as_time(t: ArrayLike) -> Float[Array, ""]:
+    t = jnp.asarray(t)
+    return t if jnp.issubdtype(t.dtype, jnp.floating) else t.astype(float)
 
 
-def _head(brackets: Array | None) -> Array | None:
-    return None if brackets is None else brackets[:-1]
+def _add_axis(tree: PyTree[Array]) -> PyTree[Array]:
+    return jax.tree.map(lambda leaf: leaf[None], tree)
 
 
-def second_order_expansion(
-    fields, geometry: AbstractGeometry, y: PyTree[Array], steps, brackets
+def expansion(
+    field: WindowField, y: PyTree[Array], window: RoughPath
 ) -> tuple[Float[Array, "samples terms"], Float[Array, "terms dim"]]:
-    r"""$X^i, \int X^i dX^j$ over a window, and $V_i, V_i V_j \varphi$ at its start.
+    r"""Sums of the driver from the start of a window to each of its samples, and the
+    fields at the start that belong to them: interpolation `"taylor"`.
 
-    In the geodesic coordinates $\varphi$ of the connection at `y` the solution over a
-    short stretch is $\sum_i X^i V_i + \sum_{ij} \int X^i dX^j\, W_{ij}$ up to third
-    order, with $W_{ij} = \frac12 [V_i, V_j] + \frac12 (\nabla_{V_i} V_j + \nabla_{V_j}
-    V_i)$. With half the bracket taken off the integral this is the Itô solution with
-    respect to the connection. Cost: one derivative of the fields for each channel.
+    For a lift of depth 1 these are the log-signatures and the fields. Otherwise they
+    are $X^i, \int X^i dX^j$ and $V_i, W_{ij}$: in the geodesic coordinates of the
+    connection at `y` the solution over a short stretch is $\sum_i X^i V_i + \sum_{ij}
+    \int X^i dX^j\, W_{ij}$ up to third order, with $W_{ij} = \frac12 [V_i, V_j] +
+    \frac12 (\nabla_{V_i} V_j + \nabla_{V_j} V_i)$. With the Stratonovich integral this
+    is the Stratonovich solution; with half the bracket taken off, it is the Itô
+    solution with respect to the connection. Cost: one derivative of the fields per
+    channel.
     """
+    t0, geometry = window.knots[0], field.geometry
+    fields = lambda z: field.fields(t0, z)  # noqa: E731
+    if field.alg.depth == 1:
+        up_to = lambda t: window.log_signature(t0, t, window=0)  # noqa: E731
+        return jax.vmap(up_to)(window.times[0, 1:]), fields(y)
     v, derivative = jax.linearize(fields, y)
     w = jax.vmap(lambda u: derivative(geometry.frame(y, u)))(v)
 
@@ -311,34 +442,31 @@ def second_order_expansion(
     if not geometry.flat:
         w = w + jax.vmap(jax.vmap(extra, (None, 0)), (0, None))(v, v)
     d = v.shape[0]
-    first, second = second_order_sums(steps, brackets)
+    steps = jnp.diff(window.values[0], axis=0)
+    first = jnp.cumsum(steps, axis=0)
+    second = (first - steps / 2)[:, :, None] * steps[:, None, :]
+    if window.left_point:
+        second = second - steps[:, :, None] * steps[:, None, :] / 2
+    elif window.brackets is not None:
+        second = second - window.brackets[0] / 2
+    second = jnp.cumsum(second, axis=0)
     sums = jnp.concatenate([first, second.reshape(-1, d * d)], axis=1)
     return sums, jnp.concatenate([v, w.reshape(d * d, -1)])
 
 
-def check_window_options(
-    alg: AbstractHopfAlgebra,
-    geometry: AbstractGeometry,
-    window: Any,
-    interpolation: str | None,
-    allowed: tuple[str, ...] = INTERPOLATIONS,
+def _resolve_interpolation(
+    alg: AbstractHopfAlgebra, geometry: AbstractGeometry, interpolation: str | None
 ) -> str:
-    """Refuse options that cannot work; the interpolation, or its default."""
-    if isinstance(window, bool) or not isinstance(window, int) or window < 1:
-        raise ValueError(
-            f"`window` must be a positive number of steps, got {window!r}."
-        )
+    """The interpolation, or its default for fields lifted in `alg`."""
     if interpolation is None:
-        interpolation = (
-            "taylor" if alg.depth == 2 and "taylor" in allowed else "log-ode"
-        )
-    if interpolation not in allowed:
+        return "taylor" if alg.depth == 2 else "log-ode"
+    if interpolation not in INTERPOLATIONS:
         raise ValueError(
-            f"`interpolation` must be one of {allowed}, got {interpolation!r}."
+            f"`interpolation` must be one of {INTERPOLATIONS}, got {interpolation!r}."
         )
-    if interpolation == "taylor" and alg.depth != 2:
+    if interpolation == "taylor" and alg.depth > 2:
         raise ValueError(
-            "interpolation='taylor' is of second order and fits depth 2; for depth "
+            "interpolation='taylor' is of second order at most; for depth "
             f"{alg.depth} use 'log-ode'."
         )
     if interpolation == "linear" and not geometry.flat:
@@ -349,17 +477,16 @@ def check_window_options(
     return interpolation
 
 
-def resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
-    """The calculus of a model; only the tree algebras leave a choice."""
-    fixed = {Shuffle: "stratonovich", Ito: "ito"}.get(type(alg))
+def _resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
+    """The calculus of a model; an algebra may leave the choice."""
     if calculus is None:
-        return fixed or "ito"
+        return alg.calculus or "ito"
     if calculus not in ("ito", "stratonovich"):
         raise ValueError(f"`calculus` is 'ito' or 'stratonovich', got {calculus!r}.")
-    if fixed is not None and calculus != fixed:
+    if alg.calculus not in (None, calculus):
         raise ValueError(
-            f"{alg} is the algebra of {fixed} calculus, got calculus={calculus!r}. Use "
-            "`Shuffle` for Stratonovich; `Ito`, `GrossmanLarson` or `MuntheKaasWright` "
-            "for Itô."
+            f"{alg} is the algebra of {alg.calculus} calculus, got "
+            f"calculus={calculus!r}. Use `Shuffle` for Stratonovich; `Ito`, "
+            "`GrossmanLarson` or `MuntheKaasWright` for Itô."
         )
     return calculus

@@ -11,21 +11,14 @@ from .._inputs import as_choice
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel
-from ._checks import (
-    as_output,
-    as_sample,
-    check_options,
-    check_path,
-    finite,
-    promoted,
-)
+from ._checks import as_output, as_sample, check_options, finite
 from ._xlstm_block import XLSTMBlock
 
 
 _FORMS = ("chunkwise", "parallel", "recurrent")
 
 
-class _Stack(eqx.Module):
+class AbstractXLSTM(AbstractCausalModel):
     """Linear map, blocks, layer norm, linear map."""
 
     output: AbstractGeometry = eqx.field(static=True)
@@ -33,10 +26,23 @@ class _Stack(eqx.Module):
     blocks: tuple[XLSTMBlock, ...]
     norm: eqx.nn.LayerNorm
     readout: eqx.nn.Linear
+    channels: int = eqx.field(static=True)
     form: str = eqx.field(static=True)
     chunk: int = eqx.field(static=True)
 
-    def __init__(self, channels, output, size, heads, layers, form, chunk, dtype, key):
+    def __init__(
+        self,
+        channels: int,
+        output: int | AbstractGeometry,
+        layers: int,
+        *,
+        size: int = 32,
+        heads: int = 4,
+        form: Literal["chunkwise", "parallel", "recurrent"] = "chunkwise",
+        chunk: int = 64,
+        dtype: Any = None,
+        key: PRNGKeyArray,
+    ):
         as_choice("form", form, _FORMS)
         check_options(
             key,
@@ -49,7 +55,7 @@ class _Stack(eqx.Module):
         )
         channels, size, heads = int(channels), int(size), int(heads)
         first, last, *keys = jr.split(key, layers + 2)
-        self.output = as_output(output)
+        self.output, self.channels = as_output(output), channels
         self.embed = eqx.nn.Linear(channels, size, dtype=dtype, key=first)
         self.blocks = tuple(
             XLSTMBlock(size, heads, layers, dtype=dtype, key=k) for k in keys
@@ -60,28 +66,34 @@ class _Stack(eqx.Module):
         )
         self.form, self.chunk = form, chunk
 
-    def point(self, x: Float[Array, " size"]) -> PyTree[Array]:
+    def _point(self, x: Float[Array, " size"]) -> PyTree[Array]:
         return self.output.project_vector(self.readout(self.norm(x)))
 
-    def __call__(self, xs: Float[Array, "times channels"]) -> PyTree[Array]:
-        xs = jax.vmap(self.embed)(xs)
+    def __call__(self, path: SampledPath) -> PyTree[Array]:
+        xs = jax.vmap(self.embed)(self.check(path).xs)
         for block in self.blocks:
             xs = block(xs, self.form, self.chunk)
-        return jax.vmap(self.point)(xs)
+        return finite(jax.vmap(self._point)(xs))
 
-    def update(self, states, x: Float[Array, " channels"]):
-        x = self.embed(x)
+    def start(self, t: ArrayLike, x: Float[Array, " channels"]):
+        return self.update(tuple(block.start() for block in self.blocks), t, x)
+
+    def update(
+        self,
+        state: PyTree,
+        t: ArrayLike,
+        x: Float[Array, " channels"],
+        bracket: Float[Array, "channels channels"] | None = None,
+    ) -> tuple[PyTree, PyTree[Array]]:
+        x = self.embed(as_sample("x", x, (self.channels,), self))
         new = []
-        for block, state in zip(self.blocks, states):
-            state, x = block.update(state, x)
-            new.append(state)
-        return tuple(new), self.point(x)
-
-    def start(self, x: Float[Array, " channels"]):
-        return self.update(tuple(block.start() for block in self.blocks), x)
+        for block, before in zip(self.blocks, state):
+            after, x = block.update(before, x)
+            new.append(after)
+        return tuple(new), self._point(x)
 
 
-class XLSTM(AbstractCausalModel):
+class XLSTM(AbstractXLSTM):
     """One xLSTM block with matrix memory (mLSTM) between linear maps.
 
     Three equal forms: `"chunkwise"` (default) is linear in the length and parallel
@@ -95,63 +107,23 @@ class XLSTM(AbstractCausalModel):
         2024.
     """
 
-    stack: _Stack
-
-    def __init__(
-        self,
-        channels: int,
-        output: int | AbstractGeometry,
-        *,
-        size: int = 32,
-        heads: int = 4,
-        form: Literal["chunkwise", "parallel", "recurrent"] = "chunkwise",
-        chunk: int = 64,
-        dtype: Any = None,
-        key: PRNGKeyArray,
-    ):
+    def __init__(self, channels: int, output: int | AbstractGeometry, **options: Any):
         """**Arguments:**
 
         - `channels`: of the driver, time included.
         - `output`: number of outputs, or their manifold.
-        - `size`: of the residual stream; the memory is twice as wide.
-        - `heads`: number of memories.
-        - `form`, `chunk`: how the memory is computed, and the length of a chunk.
+        - `size`: of the residual stream, default 32; the memory is twice as wide.
+        - `heads`: number of memories, default 4.
+        - `form`, `chunk`: how the memory is computed, and the length of a chunk,
+            default 64.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        self.stack = _Stack(channels, output, size, heads, 1, form, chunk, dtype, key)
-
-    @property
-    def channels(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Channels of the driver, time included."""
-        return self.stack.embed.weight.shape[1]
-
-    @property
-    def calculus(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Brackets are ignored."""
-        return None
-
-    def __call__(self, path: SampledPath) -> PyTree[Array]:
-        path = promoted(check_path(path, self.channels), self)
-        return finite(self.stack(path.xs))
-
-    def start(self, t: ArrayLike, x: Float[Array, " channels"]):
-        return self.stack.start(as_sample("x", x, (self.channels,), self))
-
-    def update(
-        self,
-        state: PyTree,
-        t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[PyTree, PyTree[Array]]:
-        return self.stack.update(state, as_sample("x", x, (self.channels,), self))
+        super().__init__(channels, output, 1, **options)
 
 
-class StackedXLSTM(AbstractCausalModel):
+class StackedXLSTM(AbstractXLSTM):
     """Four (or more) blocks of [`arborax.models.XLSTM`][] one after another."""
-
-    stack: _Stack
 
     def __init__(
         self,
@@ -159,41 +131,8 @@ class StackedXLSTM(AbstractCausalModel):
         output: int | AbstractGeometry,
         *,
         layers: int = 4,
-        size: int = 32,
-        heads: int = 4,
-        form: Literal["chunkwise", "parallel", "recurrent"] = "chunkwise",
-        chunk: int = 64,
-        dtype: Any = None,
-        key: PRNGKeyArray,
+        **options: Any,
     ):
         """**Arguments:** as [`arborax.models.XLSTM`][], and `layers`, the number of
         blocks."""
-        self.stack = _Stack(
-            channels, output, size, heads, layers, form, chunk, dtype, key
-        )
-
-    @property
-    def channels(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Channels of the driver, time included."""
-        return self.stack.embed.weight.shape[1]
-
-    @property
-    def calculus(self) -> None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Brackets are ignored."""
-        return None
-
-    def __call__(self, path: SampledPath) -> PyTree[Array]:
-        path = promoted(check_path(path, self.channels), self)
-        return finite(self.stack(path.xs))
-
-    def start(self, t: ArrayLike, x: Float[Array, " channels"]):
-        return self.stack.start(as_sample("x", x, (self.channels,), self))
-
-    def update(
-        self,
-        state: PyTree,
-        t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[PyTree, PyTree[Array]]:
-        return self.stack.update(state, as_sample("x", x, (self.channels,), self))
+        super().__init__(channels, output, layers, **options)

@@ -11,6 +11,7 @@ from .._inputs import as_count
 from .._values import is_concrete
 from ..algebra import AbstractHopfAlgebra
 from ..paths import (
+    add_basepoint,
     SampledPath,
     split_by_knots,
     windows_by_points,
@@ -23,7 +24,19 @@ from ._signature import log_signature_of_steps
 class RoughPath(eqx.Module):
     """A sampled path summed up window by window, with the calculus it carries.
 
-    Built by [`arborax.rough_path`][]. Batches are made with `jax.vmap`.
+    The one control type: `solve`, the Diffrax bridge and models take it. Built by
+    [`arborax.rough_path`][], or by the method `prepare` of a model. Batches are made
+    with `jax.vmap`.
+
+    - `alg`, `calculus`: the algebra, and `"ito"` or `"stratonovich"`.
+    - `knots`: ends of the windows.
+    - `log_signatures`: one per window.
+    - `times`, `values`, `brackets`: the points of each window, padded by repeating the
+        last one, and the brackets of its steps, zero on padding.
+    - `left_point`: whether log-signatures are those of left-point sums.
+    - `num_steps`: steps between samples in all windows, if windows were cut by number
+        of steps; `None` if they were cut by time.
+    - `basepoint`: whether the first point is not a sample, but a basepoint.
     """
 
     alg: AbstractHopfAlgebra = eqx.field(static=True)
@@ -34,6 +47,8 @@ class RoughPath(eqx.Module):
     values: Float[Array, "windows points dim"]
     brackets: Float[Array, "windows steps dim dim"] | None
     left_point: bool = eqx.field(static=True)
+    num_steps: int | None = eqx.field(static=True, default=None)
+    basepoint: bool = eqx.field(static=True, default=False)
 
     @property
     def num_windows(self) -> int:
@@ -98,6 +113,7 @@ def rough_path(
     brackets: Any = None,
     *,
     window: int | None = None,
+    basepoint: bool = False,
     max_points: int | None = None,
 ) -> RoughPath:
     """Sum up a sampled path over each knot interval by its log-signature.
@@ -126,6 +142,8 @@ def rough_path(
         divides them in proportion to time, so that their sum is kept.
     - `window`: instead of `knots`, the number of steps per window; the last one is
         filled up by repeating the last point. Neither: one window for each step.
+    - `basepoint`: prepend a zero sample ([`arborax.add_basepoint`][]), so that the
+        control also knows the level at which the path starts.
     - `max_points`: needed only when `ts` is traced, see
         [`arborax.windows_by_time`][].
     """
@@ -137,31 +155,39 @@ def rough_path(
             f"rough_path takes one path, got batch shape {path.batch_shape}; use "
             "jax.vmap (times may be shared)"
         )
-    if path.num_times < 2:
-        raise ValueError("a control needs at least two samples, got one")
     if knots is not None and window is not None:
         raise ValueError("give either `knots` or `window`, not both")
     if brackets is None and alg.calculus == "stratonovich":
         # Stratonovich calculus has no use for the brackets of the samples.
         path = dataclasses.replace(path, brackets=None, check=False)
+    left_point = isinstance(brackets, str) and brackets == "left-point"
+    lengths = path.lengths
+    if not (left_point and path.interpolated):  # which `read_path` refuses
+        path = path.filled("forward" if left_point else "linear")
+    if basepoint:
+        path = add_basepoint(path)
+        lengths = None if lengths is None else lengths + 1
+    if path.num_times < 2 and window is None:
+        raise ValueError("a control needs at least two samples, got one")
     read = read_path(path, alg, brackets)
-    left_point = isinstance(read.brackets, str) and read.brackets == "left-point"
-    filled = path.filled("forward" if left_point else "linear")
     given = read.brackets
     if isinstance(given, str):
-        given = None if left_point else filled.realised_brackets()
+        given = None if left_point else path.realised_brackets()
     calculus = "stratonovich" if read.brackets is None else "ito"
-    # Lengths say that the path is stopped, so that knots may lie beyond its end.
-    source = SampledPath(
-        filled.ts, filled.xs, lengths=path.lengths, brackets=given, check=False
-    )
+    num_steps = None
     if knots is None:
         size = 1 if window is None else as_count("window", window)
+        num_steps = path.num_times - 1
+        source = SampledPath(path.ts, path.xs, brackets=given, check=False)
         cut = windows_by_points(source, size)
         knots_ = jnp.concatenate([cut.ts[:, 0], cut.ts[-1:, -1]])
     else:
-        cut = _cut_by_time(ts, source, knots, max_points)
-        knots_ = jnp.asarray(knots, filled.ts.dtype)
+        # Lengths say that the path is stopped, so that knots may lie beyond its end.
+        source = SampledPath(
+            path.ts, path.xs, lengths=lengths, brackets=given, check=False
+        )
+        cut = _cut_by_time(None if basepoint else ts, source, knots, max_points)
+        knots_ = jnp.asarray(knots, path.ts.dtype)
     steps = jnp.diff(cut.xs, axis=-2)
     pieces = "left-point" if left_point else cut.brackets
     return RoughPath(
@@ -173,6 +199,8 @@ def rough_path(
         values=cut.xs,
         brackets=cut.brackets,
         left_point=left_point,
+        num_steps=num_steps,
+        basepoint=basepoint,
     )
 
 

@@ -27,4 +27,8 @@ from ._runge_kutta import (
 )
 from ._solution import Solution as Solution
 from ._solve import solve as solve
-from ._window import run_steps as run_steps
+from ._window import (
+    scan_windows as scan_windows,
+    state_inside as state_inside,
+    step_window as step_window,
+)

@@ -15,7 +15,7 @@ from ..lifts import WindowField
 from ._base import AbstractSolver
 from ._checks import as_times
 from ._results import RESULTS
-from ._window import step_window
+from ._window import join_states, state_inside
 
 
 class DenseStates(eqx.Module):
@@ -59,25 +59,18 @@ class DenseStates(eqx.Module):
         return jtu.tree_unflatten(self.structure, leaves)
 
     def _at(self, states: PyTree[Array], t: Real[Array, ""]) -> PyTree[Array]:
-        knots, geometry = self.knots, self.geometry
+        knots = self.knots
         bad = ~((t >= knots[0]) & (t <= knots[-1]))
         t = refuse(t, bad, str(RESULTS.times_outside))
         last = knots.shape[0] - 2
         k = jnp.clip(jnp.searchsorted(knots, t, side="right") - 1, 0, last)
         y, z = (jtu.tree_map(lambda leaf, i=i: leaf[i], states) for i in (k, k + 1))
-        t0, t1 = knots[k], knots[k + 1]
-        dtype = jtu.tree_leaves(states)[0].dtype
         if self.kind == "log-ode":
             field, solver, substeps, control = self._problem()
-            lam = control.log_signature(t0, t, window=k).astype(dtype)
-            return step_window(field, solver, substeps, y, lam, t0, t)
-        # Padding repeats the last knot; its windows have no length.
-        empty = t1 == t0
-        theta = (t - t0) / jnp.where(empty, jnp.ones_like(t0), t1 - t0)
-        theta = theta.astype(dtype)
-        if self.kind == "geodesic":
-            return geometry.exp(y, theta * geometry.log(y, z))
-        return jtu.tree_map(lambda a, b: a + theta * (b - a), y, z)
+            scheme = field, solver, substeps, control
+            return state_inside(*scheme, k, y, z, t, self.kind)
+        ends = (knots[k], y), (knots[k + 1], z)
+        return join_states(self.geometry, self.kind, *ends, t)
 
 
 class Solution(eqx.Module):

@@ -1,14 +1,19 @@
 """One window of the log-ODE: the flow of its window field over unit time."""
 
+import dataclasses
+import functools as ft
 from collections.abc import Callable
 
+import jax
 import jax.lax as lax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..lifts import WindowField
+from ..signatures import RoughPath
 from ._base import AbstractSolver
 
 
@@ -71,12 +76,16 @@ def run(
     y0: PyTree[Array],
     lams: Float[Array, "windows primitives"],
     knots: Float[Array, " knots"],
-    save: bool,
+    save: bool | Callable,
     wrap: Callable = lambda body: body,
     *,
+    inside: tuple = (),
     by_index: bool = False,
 ) -> tuple[PyTree[Array], PyTree[Array] | None]:
     """All windows, one after another: the last state, and all if `save`.
+
+    `save(y, z, row)` keeps something else: from the states at the ends of a window and
+    its row, `(lam, t0, t1)` and what belongs to it of the arrays `inside`.
 
     `by_index` reads the log-signatures in place. Under `vmap` a scan over them would
     copy them first, to bring windows in front of the batch; but reverse mode needs it.
@@ -84,14 +93,103 @@ def run(
 
     @wrap
     def body(y, row):
-        lam, t0, t1 = row
-        y = step_window(field, solver, substeps, y, lam, t0, t1)
-        return y, y if save else None
+        z = step_window(field, solver, substeps, y, *row[:3])
+        if callable(save):
+            return z, save(y, z, row)
+        return z, z if save else None
 
     if by_index:
         indexed = lambda y, k: body(y, window_row(lams, knots, k))  # noqa: E731
         return scan(indexed, y0, jnp.arange(lams.shape[0]))
-    return scan(body, y0, (lams, knots[:-1], knots[1:]))
+    return scan(body, y0, (lams, knots[:-1], knots[1:], *inside))
+
+
+def state_inside(
+    field: WindowField,
+    solver: AbstractSolver,
+    substeps: int,
+    control: RoughPath,
+    k: int | Array,
+    y: PyTree[Array],
+    z: PyTree[Array],
+    t: Float[Array, ""],
+    interpolation: str,
+) -> PyTree[Array]:
+    """The state at the time `t` inside window `k`, from the states `y` and `z` at its
+    ends. `"log-ode"` solves the window again with the log-signature up to `t`;
+    `"geodesic"` and `"linear"` join the ends."""
+    t0, t1 = control.knots[k], control.knots[k + 1]
+    dtype = jtu.tree_leaves(y)[0].dtype
+    if interpolation == "log-ode":
+        lam = control.log_signature(t0, t, window=k).astype(dtype)
+        return step_window(field, solver, substeps, y, lam, t0, t)
+    return join_states(field.geometry, interpolation, (t0, y), (t1, z), t)
+
+
+def join_states(
+    geometry: AbstractGeometry,
+    interpolation: str,
+    start: tuple[Array, PyTree[Array]],
+    stop: tuple[Array, PyTree[Array]],
+    t: Float[Array, ""],
+) -> PyTree[Array]:
+    """The state at the time `t` on the `"geodesic"` or `"linear"` line between two
+    states, each given with its time."""
+    (t0, y), (t1, z) = start, stop
+    # Padding repeats the last knot; its windows have no length.
+    theta = (t - t0) / jnp.where(t1 == t0, jnp.ones_like(t0), t1 - t0)
+    theta = theta.astype(jtu.tree_leaves(y)[0].dtype)
+    if interpolation == "geodesic":
+        return geometry.exp(y, theta * geometry.log(y, z))
+    return jtu.tree_map(lambda a, b: a + theta * (b - a), y, z)
+
+
+def scan_windows(
+    field: WindowField,
+    solver: AbstractSolver,
+    substeps: int,
+    y0: PyTree[Array],
+    control: RoughPath,
+    read: Callable,
+) -> PyTree[Array]:
+    """What is read of each window; the scan of models.
+
+    Windows are recomputed in the backward pass: their intermediate values would fill
+    memory, and writing them costs several times the arithmetic.
+
+    **Arguments:**
+
+    - `field`, `solver`, `substeps`, `y0`: as in `run`; all checks are the caller's.
+    - `control`: from [`arborax.rough_path`][].
+    - `read`: `read(y, z, window)` is what to keep of a window, from the states at its
+        ends and the window, a control by itself.
+    """
+    lams = control.log_signatures.astype(jtu.tree_leaves(y0)[0].dtype)
+    return run(
+        field,
+        solver,
+        substeps,
+        y0,
+        lams,
+        control.knots,
+        lambda y, z, row: read(y, z, _one_window(control, row)),
+        ft.partial(jax.checkpoint, prevent_cse=False),
+        inside=(control.times, control.values, control.brackets),
+    )[1]
+
+
+def _one_window(control: RoughPath, row: tuple) -> RoughPath:
+    """The control of one window, from its row."""
+    lam, t0, t1, *inside = row
+    times, values, brackets = jtu.tree_map(lambda leaf: leaf[None], inside)
+    return dataclasses.replace(
+        control,
+        knots=jnp.stack([t0, t1]),
+        log_signatures=lam[None],
+        times=times,
+        values=values,
+        brackets=brackets,
+    )
 
 
 def window_row(lams: Array, knots: Array, k: Array) -> tuple[Array, Array, Array]:

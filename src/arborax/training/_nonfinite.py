@@ -1,7 +1,6 @@
 """Where along a path the numbers went wrong."""
 
 import math
-import operator
 
 import jax.numpy as jnp
 import numpy as np
@@ -22,8 +21,8 @@ def first_nonfinite(values: Inexact[Array, "..."], axis: int = 0) -> Int32[Array
     - `axis`: the axis of windows or times.
     """
     values = as_array("values", values)
-    axis = operator.index(axis) if isinstance(axis, int | np.integer) else None
-    if axis is None or not -values.ndim <= axis < values.ndim:
+    whole = isinstance(axis, int | np.integer)
+    if not whole or not -values.ndim <= axis < values.ndim:
         raise ValueError(
             f"`axis` must be the number of an axis of `values` of shape {values.shape}."
         )

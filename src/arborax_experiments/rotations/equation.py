@@ -81,10 +81,16 @@ class RotationBNRDE(AbstractExtrapolator):
         first, second = jr.split(key)
         options = dict(width=width, depth=depth, dtype=dtype)
         self.mixture = RotationMixture(drivers, seconds=seconds, **options, key=first)
-        flow = BNRDE(ALGEBRA, geometry=STATE, window=window, basepoint=False, key=key)
+        flow = BNRDE(
+            ALGEBRA,
+            geometry=STATE,
+            initial=_Start(),
+            window=window,
+            basepoint=False,
+            key=key,
+        )
         # The fields are made for each window of observations, from `mlp`.
-        where = lambda m: (m.vector_field, m.initial)  # noqa: E731
-        self.flow = eqx.tree_at(where, flow, (None, _Start()))
+        self.flow = eqx.tree_at(lambda m: m.vector_field, flow, None)
         self.inertia = inertia
         size = self.mixture.context_size + 2 + inertia * Torque.INPUTS
         count = COEFFICIENTS + inertia * 3

@@ -98,10 +98,7 @@ def _driver(
 
 def _knots(model: Any, driver: SampledPath, xs: Array) -> Array:
     path = SampledPath(driver.ts, xs, brackets=driver.brackets, check=False)
-    states = model.knots(model.prepare(path))
-    if model.readout is None:
-        return states
-    return jax.vmap(lambda h: model.finish(model.readout(h)))(states)
+    return model.at_knots(path)
 
 
 def make_generator(
@@ -143,9 +140,22 @@ def _on_the_cone(
         interpolation="geodesic" if joined else config.interpolation,
         calculus=config.calculus if algebra is MuntheKaasWright else None,
     )
-    model = models.BNRDE(
+    field = None
+    if config.field != "entries":
+        field = LogCholeskyField(
+            1 + channels,
+            channels,
+            config.width,
+            config.depth,
+            amplitude=config.amplitude,
+            reach=config.reach,
+            dtype=dtype,
+            key=key,
+        )
+    return models.BNRDE(
         algebra(1 + channels, 2),
         geometry=SPD(size_of(channels)),
+        vector_field=field,
         width=config.width,
         depth=config.depth,
         window=config.window,
@@ -154,16 +164,3 @@ def _on_the_cone(
         key=key,
         **options,
     )
-    if config.field == "entries":
-        return model
-    field = LogCholeskyField(
-        1 + channels,
-        channels,
-        config.width,
-        config.depth,
-        amplitude=config.amplitude,
-        reach=config.reach,
-        dtype=dtype,
-        key=key,
-    )
-    return eqx.tree_at(lambda m: m.vector_field, model, field)
