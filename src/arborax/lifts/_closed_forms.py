@@ -131,8 +131,9 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
         two.append(from_basis(einsum("pqk,qkn->pn", later, nablas)))
     if two:
         out = out + pair_part(calculus, y, settle(ft.reduce(jnp.add, two)))
-    if (1, 1, 1) in x.forests:
-        cubic = einsum("pqk,kc->pqc", twice(once(x.forests[1, 1, 1])), v)
+    if x.shared_triples or (1, 1, 1) in x.forests:
+        three = pairs if x.shared_triples else twice(once(x.forests[1, 1, 1]))
+        cubic = einsum("pqk,kc->pqc", three, v)
         if not by_frame:
             cubic = einsum("pa,pqc->aqc", basis, cubic)
             cubic = einsum("qb,aqc->abc", basis, cubic)

@@ -31,6 +31,7 @@ from ..algebra import AbstractHopfAlgebra, colours, recolour, SparseMap
 
 
 _DENSE = 1 << 14  # entries below which a matrix product beats gathering
+_ENTRIES = ("row", "column", "value")
 
 
 class Coefficients(eqx.Module):
@@ -39,12 +40,14 @@ class Coefficients(eqx.Module):
     `trees[n - 1]` belongs to the trees of `n` vertices, `forests[k, .., m]` to forests
     of two or more trees with these numbers of vertices, row-major. Forests whose fields
     vanish on the geometry are left out. With `shared_pairs` so are forests of two
-    vertices, whose coefficients are the antisymmetric part of `trees[1]`.
+    vertices, whose coefficients are the antisymmetric part of `trees[1]`; with
+    `shared_triples` those of three, which have the coefficients of `i |> (j |> k)`.
     """
 
     trees: tuple[Float[Array, " _"], ...]
     forests: dict[tuple[int, ...], Float[Array, " _"]] = eqx.field(default_factory=dict)
     shared_pairs: bool = eqx.field(default=False, static=True)
+    shared_triples: bool = eqx.field(default=False, static=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,11 +109,13 @@ class Tables:
     trees: tuple[SparseMap, ...]
     forests: dict[tuple[int, ...], SparseMap]
     shared_pairs: bool
+    shared_triples: bool
 
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
         trees = tuple(_apply(table, lam) for table in self.trees)
         forests = {key: _apply(table, lam) for key, table in self.forests.items()}
-        return Coefficients(trees, forests, self.shared_pairs)
+        shared = self.shared_pairs, self.shared_triples
+        return Coefficients(trees, forests, *shared)
 
 
 def _apply(table: SparseMap, x: Array) -> Array:
@@ -228,6 +233,13 @@ def coefficient_tables(
     shared = alg.depth in (2, 3) and (1, 1) in maps and _is_shared(maps, alg.dim)
     if shared:
         del maps[1, 1]
+    triples = alg.depth == 3 and (1, 1, 1) in maps and (3,) in maps
+    if triples:
+        nested = maps[3,].take_rows(np.arange(alg.dim**3))
+        parts = [(getattr(t, n) for t in (nested, maps[1, 1, 1])) for n in _ENTRIES]
+        triples = all(np.array_equal(a, b) for a, b in parts)
+    if triples:
+        del maps[1, 1, 1]
     largest = 1
     for weights, table in maps.items():
         sizes = [full.sizes[k - 1] for k in weights]
@@ -245,7 +257,7 @@ def coefficient_tables(
 
     trees = tuple(restricted((n,)) for n in range(1, alg.depth + 1))
     rest = {key: restricted(key) for key in maps if len(key) > 1}
-    return Tables(layout, trees, rest, shared)
+    return Tables(layout, trees, rest, shared, triples)
 
 
 def _is_shared(maps: dict[tuple[int, ...], SparseMap], d: int) -> bool:
