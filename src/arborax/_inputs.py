@@ -123,8 +123,9 @@ def as_number(
     if not real:
         raise TypeError(f"`{name}` must be one number, got {shown(value)}.")
     if is_concrete(value):
-        enough = value > minimum if above else value >= minimum
-        if not (math.isfinite(value) and enough):
+        number = float(value)
+        enough = number > minimum if above else number >= minimum
+        if not (math.isfinite(number) and enough):
             bound = (
                 ""
                 if minimum == -math.inf

@@ -204,7 +204,8 @@ def covariance_windows(
     Training, validation and test windows as lower triangles, `(windows, steps + 1, k)`,
     single precision.
     """
-    as_number("train", train), as_number("validation", validation)
+    as_number("train", train)
+    as_number("validation", validation)
     steps = as_count("steps", steps)
     if not isinstance(series, list | tuple) or not all(
         isinstance(one, CovarianceSeries) for one in series

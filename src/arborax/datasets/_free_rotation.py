@@ -229,7 +229,8 @@ def _integrate(
 
 def _check_grid(step: float, times: int, substeps: int) -> None:
     real = isinstance(step, float | int | np.number) and not isinstance(step, complex)
-    whole("times", times), whole("substeps", substeps)
+    whole("times", times)
+    whole("substeps", substeps)
     if not (real and 0 < step < np.inf and times >= 1 and substeps >= 1):
         raise ValueError(
             "`step`, `times` and `substeps` must be positive, got "

@@ -56,7 +56,8 @@ class PathData:
 
         Paths are independent and none is cut, so no part knows anything of another.
         """
-        as_number("train", train), as_number("validation", validation)
+        as_number("train", train)
+        as_number("validation", validation)
         if not (train > 0 and validation >= 0 and train + validation < 1):
             raise ValueError(
                 "fractions must be positive and leave something to test on, got "

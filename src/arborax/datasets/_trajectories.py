@@ -281,7 +281,8 @@ def recorded_windows(
     pieces: Iterable[Float[np.ndarray, "_ 3 3"]], points: int = 21, stride: int = 1
 ) -> Float[np.ndarray, "windows points 3 3"]:
     """Windows that lie within one piece, `stride` samples apart."""
-    as_count("points", points), as_count("stride", stride)
+    as_count("points", points)
+    as_count("stride", stride)
     if not isinstance(pieces, Iterable):
         raise TypeError(f"`pieces` must be a list of arrays, got {shown(pieces)}.")
     out = [np.zeros((0, points, 3, 3))]

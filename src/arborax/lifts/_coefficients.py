@@ -31,6 +31,7 @@ from ..algebra import AbstractHopfAlgebra, colours, recolour, SparseMap
 
 
 _DENSE = 1 << 14  # entries below which a matrix product beats gathering
+_ENTRIES = ("row", "column", "value")
 
 
 class Coefficients(eqx.Module):
@@ -38,11 +39,15 @@ class Coefficients(eqx.Module):
 
     `trees[n - 1]` belongs to the trees of `n` vertices, `forests[k, .., m]` to forests
     of two or more trees with these numbers of vertices, row-major. Forests whose fields
-    vanish on the geometry are left out.
+    vanish on the geometry are left out. With `shared_pairs` so are forests of two
+    vertices, whose coefficients are the antisymmetric part of `trees[1]`; with
+    `shared_triples` those of three, which have the coefficients of `i |> (j |> k)`.
     """
 
     trees: tuple[Float[Array, " _"], ...]
     forests: dict[tuple[int, ...], Float[Array, " _"]] = eqx.field(default_factory=dict)
+    shared_pairs: bool = eqx.field(default=False, static=True)
+    shared_triples: bool = eqx.field(default=False, static=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,11 +108,14 @@ class Tables:
     layout: Layout
     trees: tuple[SparseMap, ...]
     forests: dict[tuple[int, ...], SparseMap]
+    shared_pairs: bool
+    shared_triples: bool
 
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
         trees = tuple(_apply(table, lam) for table in self.trees)
         forests = {key: _apply(table, lam) for key, table in self.forests.items()}
-        return Coefficients(trees, forests)
+        shared = self.shared_pairs, self.shared_triples
+        return Coefficients(trees, forests, *shared)
 
 
 def _apply(table: SparseMap, x: Array) -> Array:
@@ -222,6 +230,16 @@ def coefficient_tables(
             table = SparseMap(table.row, table.column, 2 * table.value, table.shape)
         maps[weights] = table
 
+    shared = alg.depth in (2, 3) and (1, 1) in maps and _is_shared(maps, alg.dim)
+    if shared:
+        del maps[1, 1]
+    triples = alg.depth == 3 and (1, 1, 1) in maps and (3,) in maps
+    if triples:
+        nested = maps[3,].take_rows(np.arange(alg.dim**3))
+        parts = [(getattr(t, n) for t in (nested, maps[1, 1, 1])) for n in _ENTRIES]
+        triples = all(np.array_equal(a, b) for a, b in parts)
+    if triples:
+        del maps[1, 1, 1]
     largest = 1
     for weights, table in maps.items():
         sizes = [full.sizes[k - 1] for k in weights]
@@ -238,4 +256,21 @@ def coefficient_tables(
         return maps.get(weights, empty).take_rows(rows.ravel())
 
     trees = tuple(restricted((n,)) for n in range(1, alg.depth + 1))
-    return Tables(layout, trees, {key: restricted(key) for key in maps if len(key) > 1})
+    rest = {key: restricted(key) for key in maps if len(key) > 1}
+    return Tables(layout, trees, rest, shared, triples)
+
+
+def _is_shared(maps: dict[tuple[int, ...], SparseMap], d: int) -> bool:
+    """Whether pairs have the antisymmetric part of the coefficients of trees, as they
+    have for words: `i * j` is the pair `(i, j)` and the tree `i |> j`."""
+    if (2,) not in maps:
+        return False
+    trees, pairs = maps[2,], maps[1, 1]
+    i, j = np.divmod(trees.row, d)
+    difference = SparseMap(
+        np.concatenate([trees.row, j * d + i, pairs.row]),
+        np.concatenate([trees.column, trees.column, pairs.column]),
+        np.concatenate([trees.value / 2, -trees.value / 2, -pairs.value]),
+        pairs.shape,
+    )
+    return not difference.nnz
