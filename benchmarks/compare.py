@@ -215,21 +215,21 @@ CELLS: dict[str, Callable] = {
 }
 
 
-def child() -> None:
-    """Answers requests on standard input until it ends: a cell is compiled when it is
-    first asked for, and then timed."""
+def child(cells: str) -> None:
+    """Answers requests on standard input until it ends: a cell of the module `cells` is
+    compiled when it is first asked for, and then timed."""
     import equinox as eqx
     import jax
 
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what the library prints must not get between the answers
-    tree, ready = Tree(), {}
+    tree, ready, known = Tree(), {}, importlib.import_module(cells).CELLS
     for line in sys.stdin:
         name, seconds = json.loads(line)
         try:
             compiled = 0.0
             if name not in ready:
-                function, arguments = CELLS[name](tree)
+                function, arguments = known[name](tree)
                 eager = getattr(function, "eager", False)
                 program = function if eager else eqx.filter_jit(function)
                 start = time.process_time()
@@ -252,10 +252,11 @@ def child() -> None:
 class Worker:
     """A process that has imported one tree."""
 
-    def __init__(self, tree: pathlib.Path):
-        environment = {**os.environ, "PYTHONPATH": str(tree.resolve() / "src")}
+    def __init__(self, tree: pathlib.Path, cells: str = "compare", **variables: str):
+        source = str(tree.resolve() / "src")
+        environment = {**os.environ, "PYTHONPATH": source, **variables}
         self.process = subprocess.Popen(
-            [sys.executable, __file__, "--child"],
+            [sys.executable, __file__, "--child", cells],
             env=environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -317,4 +318,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    child() if sys.argv[1:] == ["--child"] else main()
+    child(sys.argv[2]) if sys.argv[1:2] == ["--child"] else main()

@@ -1,7 +1,7 @@
 """Two algebras and a geometry as a user would write them, from public names alone.
 
-The algebras are `Shuffle` and `MuntheKaasWright` with the keys of each weight above one
-in the opposite order; the geometry covers `SO(3)`. So every result has another one to
+The algebras are `Shuffle` and `MuntheKaasWright` with the keys of each weight in the
+opposite order; the geometry covers `SO(3)`. So every result has another one to
 be compared with, and nothing in the library can know these classes.
 """
 
@@ -19,9 +19,8 @@ from arborax.algebra import AbstractHopfAlgebra, ProductTable, SparseMap
 
 
 def backward(weights: np.ndarray) -> np.ndarray:
-    """Positions by weight: the channels, then the last of each weight first."""
-    positions = np.arange(len(weights))
-    return np.lexsort((np.where(weights == 1, positions, -positions), weights))
+    """Positions by weight, the last of each weight first."""
+    return np.lexsort((-np.arange(len(weights)), weights))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,6 +220,6 @@ class Quaternions(abx.AbstractGeometry):
         tol = jnp.finfo(y.dtype).eps ** 0.5 if tol is None else tol
         return jnp.abs(jnp.sum(y**2) - 1) <= tol
 
-    def random_point(self, key, dtype=None):
+    def random_point(self, *, key, dtype=None):
         q = jr.normal(key, (4,), jnp.result_type(float) if dtype is None else dtype)
         return q / jnp.sqrt(jnp.sum(q**2))

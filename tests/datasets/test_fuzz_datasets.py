@@ -49,7 +49,7 @@ def of_law(kind):
     good = dict(steps=3, key=KEY, paths=2, dtype=np.float64)
 
     def case(key, paths, dtype, **options):
-        data = kind(**options).sample(key, paths, dtype)
+        data = kind(**options).sample(paths, key=key, dtype=dtype)
         return data.ts, data.values, data.brackets
 
     return kind.__name__, case, replaced(good, wild)

@@ -8,7 +8,6 @@ import pytest
 
 import arborax as abx
 from arborax.kernels._fourier import cosine
-from arborax.kernels._iterated import exclusive_cumsum
 
 
 def _paths(rng, n, times, d=2, size=0.3):
@@ -94,9 +93,6 @@ def test_gradient_blocks_and_dtype(rng, monkeypatch):
     np.testing.assert_allclose(single, maps(x), atol=1e-4)
 
 
-def test_tools(rng):
+def test_cosines_of_turns(rng):
     turns = jnp.asarray(rng.uniform(-5, 5, 1000))
     np.testing.assert_allclose(cosine(turns), np.cos(2 * np.pi * turns), atol=1e-13)
-    values = jnp.asarray(rng.standard_normal((2, 77, 3)))
-    expected = np.cumsum(values, axis=1) - values
-    np.testing.assert_allclose(exclusive_cumsum(values), expected, atol=1e-12)

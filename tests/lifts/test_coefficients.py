@@ -70,7 +70,7 @@ def test_linear(getkey):
 def test_depth_one_is_the_increment(getkey):
     geometry, alg = abx.SO(3), abx.Shuffle(2, 1)
     fields = smooth_fields(2, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     lam = jnp.array([0.3, -1.2])
     got = jax.jit(abx.lift(fields, alg, geometry))(y, lam)
     np.testing.assert_allclose(got, lam @ fields(y), atol=1e-14)

@@ -27,22 +27,30 @@ CASES = [
 @pytest.mark.parametrize("geometry,alg", CASES, ids=lambda x: str(x)[:26])
 def test_an_algebra_in_another_order_has_the_same_window_field(geometry, alg, getkey):
     fields = smooth_fields(alg.dim, geometry)
-    y = geometry.random_point(getkey(), jnp.float64)
+    y = geometry.random_point(key=getkey(), dtype=jnp.float64)
     lam = jr.normal(getkey(), (alg.primitive_size,), jnp.float64)
     want = jax.jit(abx.lift(fields, alg.other, geometry))(y, lam)
     got = jax.jit(abx.lift(fields, alg, geometry))(y, lam[alg.primitive_order])
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=1e-11)
 
 
-@pytest.mark.parametrize("alg", [BackwardWords(2, 2), BackwardTrees(2, 2)], ids=str)
-def test_an_algebra_in_another_order_has_the_same_solution(alg, getkey):
+@pytest.mark.parametrize(
+    "alg,brackets",
+    [
+        (BackwardWords(2, 2), None),
+        (BackwardTrees(2, 2), None),
+        (BackwardTrees(2, 2), "realised"),
+    ],
+    ids=str,
+)
+def test_an_algebra_in_another_order_has_the_same_solution(alg, brackets, getkey):
     """Value and gradient."""
     geometry, ts = abx.SO(3), jnp.linspace(0.0, 1.0, 9)
     fields = smooth_fields(alg.dim, geometry)
     xs = jnp.cumsum(jr.normal(getkey(), (9, alg.dim), jnp.float64) / 3, axis=0)
 
     def last(xs, alg):
-        control = abx.rough_path(ts, xs, alg, window=4)
+        control = abx.rough_path(ts, xs, alg, window=4, brackets=brackets)
         y0 = jnp.eye(3)
         return jnp.sum(abx.solve(fields, y0, control, geometry=geometry).ys[-1] ** 3)
 
@@ -57,7 +65,7 @@ def test_a_geometry_that_covers_rotations_has_their_solution(alg, connection, ge
     above, below = Quaternions(connection), abx.SO(3, connection=connection)
     fields, ts = smooth_fields(2, below), jnp.linspace(0.0, 1.0, 9)
     xs = jnp.cumsum(jr.normal(getkey(), (9, 2), jnp.float64) / 3, axis=0)
-    y0 = above.random_point(getkey(), jnp.float64)
+    y0 = above.random_point(key=getkey(), dtype=jnp.float64)
 
     @jax.jit
     def both(xs):

@@ -6,11 +6,11 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from user_defined import BackwardTrees, Quaternions
 
 import arborax as abx
 
 from .cases import driver, KEY, SMALL, WINDOWED
-from .user_geometry import Positive
 
 
 M = abx.models
@@ -351,7 +351,7 @@ EVERY = [
     abx.Hyperbolic(2),
     abx.Sphere(2),
     abx.Product(abx.SO(3), abx.Euclidean(2)),
-    Positive(2),
+    Quaternions(),
 ]
 
 
@@ -366,9 +366,18 @@ def test_every_geometry_as_state_and_as_output(geometry):
     bare = abx.SampledPath(path.ts, path.xs)
     read_out = M.NRDE(2, geometry, window=4, depth=1, **small)
     assert jnp.all(inside(_call(read_out, bare)))
-    point = geometry.random_point(KEY, jnp.float64)
+    point = geometry.random_point(key=KEY, dtype=jnp.float64)
     entries = jnp.concatenate([leaf.ravel() for leaf in jax.tree.leaves(point)])
     xs = jnp.tile(entries, (7, 1))
     chart = M.MNODE(geometry, width=4, depth=1, solver=abx.Heun(), key=KEY)
     out = _call(chart, abx.add_time(abx.SampledPath(path.ts, xs)))
     assert jnp.all(inside(out))
+
+
+def test_an_algebra_in_another_order_is_the_same_model():
+    """The same weights, of an algebra that the library does not know."""
+    options = dict(geometry=Quaternions(), width=4, window=4, key=KEY)
+    alg = BackwardTrees(2, 2)
+    one, other = M.BNRDE(alg, **options), M.BNRDE(alg.other, **options)
+    path = driver(one, 7)
+    np.testing.assert_allclose(_call(one, path), _call(other, path), atol=1e-11)

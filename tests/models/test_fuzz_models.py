@@ -129,7 +129,7 @@ ROTATION = np.concatenate([TS[:, None], np.tile(np.eye(3).ravel(), (5, 1))], 1)
 
 
 def sampled(name, key, ts, shape, dtype):
-    return MODELS[name].sample(key, ts, shape, dtype=dtype)
+    return MODELS[name].sample(ts, shape, key=key, dtype=dtype)
 
 
 def forecast(name, path, future):

@@ -16,6 +16,7 @@ from ._einsum import (
 from ._functions import custom_jvp as custom_jvp, Function as Function, Linear as Linear
 from ._pieces import in_pieces as in_pieces
 from ._quadratic import quadratic as quadratic
+from ._running_sums import running_sums as running_sums
 from ._sizes import first_size as first_size, is_symbolic as is_symbolic
 from ._sparse import apply_map as apply_map, apply_rows as apply_rows
 from ._switch import plain as plain, TRICKS as TRICKS

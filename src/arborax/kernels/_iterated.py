@@ -2,8 +2,7 @@
 
 The first sum of a chain is explicit (`sum du = u_n - u_0`), and so is the last one,
 read backwards: `sum_n P_n du_n = sum_k dP_k (u_end - u_{k+1})`. Chains of up to three
-functions are then plain reductions. Cumulative sums beyond are products with small
-triangular matrices, an order of magnitude faster than a scan on CPU.
+functions are then plain reductions.
 """
 
 import math
@@ -11,29 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array
 
+from .._xla import running_sums
 from ._shapes import Shape
-
-
-_TILE = 32
-
-
-def exclusive_cumsum(values: Array) -> Array:
-    """`out[:, n] = sum_{k < n} values[:, k]` along axis 1, in tiles of triangles."""
-    batch, steps, width = values.shape
-    tile = min(_TILE, steps)
-    short = -steps % tile
-    padded = jnp.pad(values, [(0, 0), (0, short), (0, 0)]) if short else values
-    tiles = padded.reshape(batch, -1, tile, width)
-    inside = jnp.asarray(np.tril(np.ones((tile, tile)), -1), values.dtype)
-    local = jnp.einsum("ij,btjk->btik", inside, tiles)
-    if tiles.shape[1] > 1:
-        totals = jnp.sum(tiles, axis=2)
-        before = exclusive_cumsum(totals)
-        local = local + before[:, :, None]
-    return local.reshape(batch, -1, width)[:, :steps]
 
 
 class _Trees:
@@ -100,7 +80,7 @@ class _Trees:
     def path(self, tree: Shape, root: int) -> Array:
         if tree == ():
             return self.start(root)
-        return exclusive_cumsum(self.increment(tree, root))
+        return running_sums(self.increment(tree, root), axis=1)
 
     def end(self, tree: Shape, root: int) -> Array:
         if tree == ():
@@ -134,7 +114,7 @@ def _geometric_word(u: list[Array], length: int) -> Array:
             step = step * du[j - i]
             term = prefixes[j - i] * step * (1 / math.factorial(i))
             total = term if total is None else total + term
-        prefixes.append(exclusive_cumsum(total))
+        prefixes.append(running_sums(total, axis=1))
     last = length - 1
     rest = u[last][:, -1:] - u[last][:, 1:]
     step = jnp.ones_like(du[0])

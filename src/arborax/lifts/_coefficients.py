@@ -22,15 +22,13 @@ import math
 from collections import Counter, defaultdict
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
-from jax.lax import Precision
 from jaxtyping import Array, Float
 
+from .._xla import apply_map
 from ..algebra import AbstractHopfAlgebra, colours, recolour, SparseMap
 
 
-_DENSE = 1 << 14  # entries below which a matrix product beats gathering
 _ENTRIES = ("row", "column", "value")
 
 
@@ -112,18 +110,10 @@ class Tables:
     shared_triples: bool
 
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
-        trees = tuple(_apply(table, lam) for table in self.trees)
-        forests = {key: _apply(table, lam) for key, table in self.forests.items()}
+        trees = tuple(apply_map(table, lam) for table in self.trees)
+        forests = {key: apply_map(table, lam) for key, table in self.forests.items()}
         shared = self.shared_pairs, self.shared_triples
         return Coefficients(trees, forests, *shared)
-
-
-def _apply(table: SparseMap, x: Array) -> Array:
-    if math.prod(table.shape) > _DENSE:
-        return table(x)
-    # From the left: under `vmap` the batch then comes first.
-    dense = jnp.asarray(table.todense().T, x.dtype)
-    return jnp.matmul(x, dense, precision=Precision.HIGHEST)
 
 
 def _graft(scion, tree) -> list:

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import apply_rows
+from .._xla import apply_rows, running_sums
 from ..algebra import AbstractHopfAlgebra, SparseMap
-from ._tensor import running_sums
 
 
 @ft.cache
@@ -116,7 +115,7 @@ def left_point_signature(
             rise = rise.at[row - start].add(product * scale)
         totals = totals.at[start : start + count].set(rise.sum(axis=-1))
         if n < alg.depth:
-            sums = running_sums(rise, reverse=False)
+            sums = running_sums(rise)
             if not planar:
                 several = [k for k in range(count) if len(alg.basis[start + k]) > 1]
                 for k in several:

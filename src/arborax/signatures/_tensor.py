@@ -27,11 +27,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import apply_rows, in_pieces, is_symbolic, outer
+from .._xla import apply_rows, in_pieces, is_symbolic, outer, running_sums
 from ..algebra import AbstractWordAlgebra, SparseMap
 
 
-_BLOCK = 16
 _CACHE = 2**21  # bytes of streams that a CPU keeps at hand
 
 
@@ -115,31 +114,6 @@ def _plan(words: AbstractWordAlgebra) -> _Plan:
     prefix = max(g.left for level in levels for g in level.groups)
     suffix = max(g.right for level in levels for g in level.groups)
     return _Plan(prefix, suffix, tuple(levels))
-
-
-def running_sums(
-    x: Float[Array, "a b steps"], reverse: bool
-) -> Float[Array, "a b steps"]:
-    """Sums over the steps before each step (after it, if `reverse`), without itself.
-
-    Products with small triangular matrices, block by block: faster than a scan, and the
-    transpose is of the same kind.
-    """
-    batch, words, steps = x.shape
-    block = min(_BLOCK, steps)
-    blocks = -(-steps // block)
-    if blocks * block != steps:
-        x = jnp.pad(x, ((0, 0), (0, 0), (0, blocks * block - steps)))
-    x = x.reshape(batch * words * blocks, block)
-    side = np.tril if reverse else np.triu
-    strict = -1 if reverse else 1
-    within = x @ jnp.asarray(side(np.ones((block, block)), strict), x.dtype)
-    totals = x @ jnp.ones((block, 1), x.dtype)  # a product: see `_outer` about sums
-    totals = totals.reshape(batch * words, blocks)
-    across = totals @ jnp.asarray(side(np.ones((blocks, blocks)), strict), x.dtype)
-    sums = within.reshape(batch, words, blocks, block)
-    sums = sums + across.reshape(batch, words, blocks, 1)
-    return sums.reshape(batch, words, blocks * block)[:, :, :steps]
 
 
 def _integral(slope: list, start: Array) -> list:
