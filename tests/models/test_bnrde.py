@@ -284,7 +284,7 @@ class Drift(eqx.Module):
 
 
 def test_any_module_is_a_field_and_any_callable_an_initial_state():
-    geometry = Positive(3)
+    geometry = abx.Euclidean(3)
     model = M.BNRDE(
         abx.Ito(2, 2),
         geometry=geometry,
