@@ -45,7 +45,7 @@ def test_the_truth_passes_and_another_law_does_not(validation, monkeypatch):
     fresh = RoughBergomi(steps=64).sample(128, key=jr.PRNGKey(1)).values
 
     def value(paths):
-        monkeypatch.setattr(selection, "generate", lambda *rest: paths)
+        monkeypatch.setattr(selection, "generate", lambda *rest, key: paths)
         return validation(None, None, None)
 
     assert validation.truth.size == 8

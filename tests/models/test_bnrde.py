@@ -1,5 +1,6 @@
 """B-NRDE against the solvers, the log-NCDE, its own expansions; parts of one's own."""
 
+import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -112,7 +113,7 @@ def test_knots_are_those_of_solve(name):
             control,
             geometry=model.geometry,
             solver=model.solver,
-            ts=ts,
+            saveat=diffrax.SaveAt(ts=ts),
         )
         by_time = abx.rough_path(
             None, whole, model.alg, knots=control.knots, max_points=6
@@ -316,7 +317,7 @@ def test_fields_may_depend_on_time():
     model = M.BNRDE(
         abx.Shuffle(2, 2),
         geometry=abx.Euclidean(2),
-        vector_field=lambda t, y: jnp.stack([jnp.cos(3 * t) * y, jnp.sin(y)]),
+        vector_field=lambda t, y, args: jnp.stack([jnp.cos(3 * t) * y, jnp.sin(y)]),
         initial=lambda x: x,
         window=4,
         basepoint=False,
@@ -326,7 +327,7 @@ def test_fields_may_depend_on_time():
     control = model.prepare(path)
     out = _call(model, path)
     y0 = model.initial_state(path.xs[0])
-    sol = abx.solve(model.vector_field, y0, control, ts=path.ts)
+    sol = abx.solve(model.vector_field, y0, control, saveat=diffrax.SaveAt(ts=path.ts))
     np.testing.assert_allclose(out, sol.ys, rtol=1e-10)
     state, first = model.start(path.ts[0], path.xs[0])
     stream, update = [first], eqx.filter_jit(model.update)

@@ -154,7 +154,8 @@ def test_gradients_reach_the_times():
             out = out + jnp.sum(jnp.cos(2 * sol.ys))
         return out
 
-    args = (control.knots, jnp.array([0.13, 0.4, 0.7]))
+    # Off the samples, where derivatives are one-sided.
+    args = (control.knots + 1e-3, jnp.array([0.13, 0.4, 0.7]))
     both = {
         adjoint: jax.jit(jax.grad(lambda k, t, a=adjoint: loss(k, t, a), (0, 1)))(*args)
         for adjoint in (abx.CheckpointedAdjoint(), abx.ReversibleAdjoint())

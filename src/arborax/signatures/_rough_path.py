@@ -93,7 +93,8 @@ class RoughPath(eqx.Module):
         times, values = self.times[k], self.values[k]
         # Not `jnp.clip`: its derivative at a tie, a time on a sample, is one half.
         t = jnp.where(t < s, s, t)
-        clipped = jnp.where(times <= s, s, jnp.where(times >= t, t, times))
+        # Ordered so that NaN, for a time that is refused, is passed on.
+        clipped = jnp.where(times > s, jnp.where(times < t, times, t), s)
         span = jnp.diff(times)
         safe = jnp.where(span > 0, span, jnp.ones_like(span))
         share = jnp.where(span > 0, jnp.diff(clipped) / safe, jnp.zeros_like(span))
