@@ -30,7 +30,7 @@ SHORT, LONG = 5, 60
 M = abx.models
 TS = np.array([0.0, 0.2, 0.5, 0.6, 1.0])
 DRIVERS = {
-    ito: M.brownian_driver(jax.random.key(1), TS, 1, brackets=ito)
+    ito: M.brownian_driver(TS, 1, key=jax.random.key(1), brackets=ito)
     for ito in (False, True)
 }
 XS = np.asarray(DRIVERS[False].xs)
