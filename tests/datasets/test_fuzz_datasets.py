@@ -71,7 +71,7 @@ def cut(data, train, validation):
     return [part.values for part in parts]
 
 
-DATA = ds.BlackScholes(steps=3).sample(KEY, 12)
+DATA = ds.BlackScholes(steps=3).sample(12, key=KEY)
 Q = RNG.normal(size=(6, 4))
 Q /= np.linalg.norm(Q, axis=1, keepdims=True)
 STAMPS = np.arange(6) / 20
