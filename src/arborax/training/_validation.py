@@ -33,6 +33,10 @@ class Best:
         return value < self.value if self.mode == "min" else value > self.value
 
 
+def _pair(out: Any) -> tuple[Any, Any]:
+    return (out[0], out[1]) if isinstance(out, tuple) and len(out) == 2 else (out, {})
+
+
 class Validator:
     """Evaluates a state's parameters: `validator(params) -> (value, extra)`.
 
@@ -83,8 +87,7 @@ class Validator:
             model = eqx.combine(params, self._frozen, self._static)
             return broadcast_float(self._mean_objective(model)), {}
         model = eqx.combine(self._place.local(params), self._frozen, self._static)
-        out: Any = self._metric(model, self._validation, self._key)
-        value, extra = out if isinstance(out, tuple) and len(out) == 2 else (out, {})
+        value, extra = _pair(self._metric(model, self._validation, self._key))
         if np.shape(value) != ():
             raise ValueError(
                 "the metric must return a scalar, or (scalar, dictionary); got shape "
