@@ -57,7 +57,7 @@ def of_law(kind):
 
 def rotations(kind, **more):
     def case(trajectories, seed, **options):
-        out = kind(**options).sample(trajectories, seed)
+        out = kind(**options).sample(trajectories, seed=seed)
         return out.ts, out.rotations, out.velocities
 
     wild = dict(step=numbers, times=wholes, substeps=wholes, trajectories=wholes)
@@ -276,7 +276,7 @@ CASES += [
         "SPDDiffusion.brackets",
         ds.SPDDiffusion(steps=2).brackets,
         replaced(
-            dict(values=ds.SPDDiffusion(steps=2).sample(KEY, 2).values),
+            dict(values=ds.SPDDiffusion(steps=2).sample(2, key=KEY).values),
             dict(
                 values=spoilt(st.just(np.ones((2, 3, 6)))),
                 coordinates=st.sampled_from(["log", "typo", None]),
