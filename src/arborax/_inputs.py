@@ -25,8 +25,10 @@ def as_numbers(name: str, value: Any) -> Any:
         _refuse_ragged(name, value)
     array: Any = value
     if not hasattr(value, "dtype"):
+        leaves = jax.tree.leaves(value)
+        xp = jnp if any(isinstance(leaf, jax.Array) for leaf in leaves) else np
         try:
-            array = (jnp if _holds_jax(value) else np).asarray(value)
+            array = xp.asarray(value)
         except (TypeError, ValueError):
             raise TypeError(
                 f"`{name}` must be an array of numbers, got {type(value).__name__}."
@@ -50,9 +52,9 @@ def as_array(name: str, value: Any) -> jax.Array:
     return jnp.asarray(as_numbers(name, value))
 
 
-def as_floating(name: str, value: Any) -> jax.Array:
-    """`value` as a JAX array of real floating dtype; anything else is refused."""
-    array = as_array(name, value)
+def as_real(name: str, value: Any) -> Any:
+    """`value` with a real floating dtype, in NumPy or JAX as it came."""
+    array = as_numbers(name, value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
         raise TypeError(
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
@@ -61,8 +63,9 @@ def as_floating(name: str, value: Any) -> jax.Array:
     return array
 
 
-def _holds_jax(value: Any) -> bool:
-    return any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(value))
+def as_floating(name: str, value: Any) -> jax.Array:
+    """`value` as a JAX array of real floating dtype; anything else is refused."""
+    return jnp.asarray(as_real(name, value))
 
 
 def _refuse_ragged(name: str, value: Any) -> None:
@@ -103,7 +106,8 @@ def as_count(name: str, value: Any, minimum: int = 1) -> int:
     """A static integer of at least `minimum`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(
-            f"`{name}` must be a Python integer, got {type(value).__name__}."
+            f"`{name}` must be a whole number, got {shown(value)}. Give a Python "
+            "integer."
         )
     if value < minimum:
         raise ValueError(f"`{name}` must be at least {minimum}, got {value}.")
@@ -126,14 +130,13 @@ def as_number(
         number = float(value)
         enough = number > minimum if above else number >= minimum
         if not (math.isfinite(number) and enough):
-            bound = (
-                ""
-                if minimum == -math.inf
-                else (f" {'above' if above else 'of at least'} {minimum:g}")
-            )
-            raise ValueError(
-                f"`{name}` must be one finite number{bound}, got {shown(value)}."
-            )
+            if above and minimum == 0:
+                kind = "positive number"
+            elif minimum == -math.inf:
+                kind = "number"
+            else:
+                kind = f"number {'above' if above else 'of at least'} {minimum:g}"
+            raise ValueError(f"`{name}` must be one finite {kind}, got {shown(value)}.")
     return value
 
 
@@ -170,13 +173,14 @@ def as_shape(name: str, value: Any) -> tuple[int, ...]:
     return tuple(as_count(name, axis, 0) for axis in axes)
 
 
-def as_key(key: Any) -> jax.Array:
-    """One JAX random key, of either kind."""
+def as_key(key: Any) -> Any:
+    """One JAX random key, typed or raw."""
     dtype, ndim = getattr(key, "dtype", None), getattr(key, "ndim", None)
     typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
     if (typed and ndim == 0) or (dtype == np.uint32 and ndim == 1):
         return key
-    got = type(key).__name__ if dtype is None else f"{dtype} of shape {key.shape}"
+    got = shown(key) if dtype is None else f"an array {dtype}{list(key.shape)}"
     raise TypeError(
-        f"`key` must be one JAX random key, e.g. `jax.random.key(0)`, got {got}."
+        f"`key` must be one JAX random key, got {got}. Make one by "
+        "`jax.random.key(0)`; for a batch use `jax.vmap`."
     )

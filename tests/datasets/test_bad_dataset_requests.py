@@ -49,7 +49,7 @@ def test_keys_of_both_kinds():
             TypeError,
             "`paths` must be a whole number",
         ),
-        (lambda: sample(LAW, 0, key=KEY), ValueError, "`paths` must be positive"),
+        (lambda: sample(LAW, 0, key=KEY), ValueError, "`paths` must be at least 1"),
         (
             lambda: sample(ds.RoughBergomi(eta=NAN), 2, key=KEY),
             ValueError,
@@ -72,7 +72,7 @@ def test_keys_of_both_kinds():
         (lambda: sample(ds.FreeRotation(), 0), ValueError, "`trajectories` must be"),
         (lambda: sample(ds.FreeRotation(), 2, seed=KEY), TypeError, "`seed` must be a"),
         (lambda: sample(ds.DrivenRotation(), 2.0), TypeError, "`trajectories` must"),
-        (lambda: ds.FreeRotation(step=NAN), ValueError, "`step`, `times`"),
+        (lambda: ds.FreeRotation(step=NAN), ValueError, "`step` must be"),
         (lambda: ds.DrivenRotation(carrier=(2.0, 1.0)), ValueError, "got .2.0, 1.0"),
         (
             lambda: ds.recorded_windows([np.zeros((5, 3, 3))], 3, 0),

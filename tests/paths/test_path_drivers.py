@@ -197,6 +197,8 @@ def test_errors():
         abx.fractional_brownian(0, 0.3, key=key)
     with pytest.raises(ValueError, match="positive and finite"):
         abx.riemann_liouville(4, 0.3, horizon=-1.0, key=key)
+    with pytest.raises(ValueError, match="`increments` must be finite"):
+        abx.riemann_liouville(2, 0.3, increments=np.array([[1.0], [np.inf]]), key=key)
     with pytest.raises(ValueError, match="`increments` must have shape"):
         abx.riemann_liouville(4, 0.3, increments=np.zeros((5, 1)), key=key)
     with pytest.raises(TypeError):

@@ -417,7 +417,7 @@ def test_typed_keys_and_schedules():
         (dict(optimiser=optax.sgd(0.1), learning_rate=0.1), "brings its own"),
         (dict(clip=0.0), "clip must be positive"),
         (dict(average=1.0), "average must be in"),
-        (dict(steps=0), "steps must be at least 1"),
+        (dict(steps=0), "`steps` must be at least 1"),
         (dict(trainable=lambda _: False), "no trainable arrays"),
         (dict(data=(np.zeros(3), np.zeros(4))), "share the length"),
         (dict(data=(np.zeros(()), np.zeros(4))), "a scalar"),

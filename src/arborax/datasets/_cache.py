@@ -11,7 +11,7 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from .._arguments import whole
+from .._inputs import as_count
 from ..training import FileFormatError, load, save
 from ._law import AbstractLaw, as_float_dtype, PathData
 
@@ -62,11 +62,8 @@ def dataset(
         raise TypeError(
             f"`law` must be a law such as `RoughBergomi(hurst=0.1)`, got {law!r:.60}."
         )
-    paths, seed, dtype = (
-        whole("paths", paths),
-        whole("seed", seed),
-        as_float_dtype(dtype),
-    )
+    paths, seed = as_count("paths", paths), as_count("seed", seed, 0)
+    dtype = as_float_dtype(dtype)
     law.check()
     facts = {
         "law": type(law).__name__,

@@ -1,9 +1,6 @@
 """Covariances of real recordings: stocks and muscles, cut into windows by time."""
 
-import csv
 import dataclasses
-import gzip
-import importlib.util
 import itertools as it
 import pathlib
 from collections.abc import Sequence
@@ -12,9 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .._inputs import as_count, as_number, as_numbers
+from .._inputs import as_count, as_numbers
 from .._values import shown
-from ._files import existing_file
+from ._files import existing_file, read_csv, shipped
+from ._law import check_fractions
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,14 +48,7 @@ def ledoit_wolf(x: Float[np.ndarray, "*batch samples n"]) -> np.ndarray:
         O. Ledoit, M. Wolf, A well-conditioned estimator for large-dimensional
         covariance matrices, Journal of Multivariate Analysis 88 (2004), lemma 3.3.
     """
-    x = np.asarray(as_numbers("x", x))
-    if x.ndim < 2 or 0 in x.shape:
-        raise ValueError(
-            f"`x` must be observations (..., samples, n), got shape {x.shape}: give a "
-            "single channel as `x[:, None]`."
-        )
-    if x.dtype.kind not in "fiu" or not np.isfinite(x).all():
-        raise ValueError("`x` must hold finite real numbers. Fill or drop the rest.")
+    x = _observations(x)
     x = x if x.dtype.itemsize >= 4 and x.dtype.kind == "f" else x.astype(float)
     samples, n = x.shape[-2:]
     x = x - x.mean(axis=-2, keepdims=True)
@@ -73,27 +64,34 @@ def ledoit_wolf(x: Float[np.ndarray, "*batch samples n"]) -> np.ndarray:
     return (1 - rate) * s + rate * target
 
 
+def _observations(x: Any) -> np.ndarray:
+    x = np.asarray(as_numbers("x", x))
+    if x.dtype.kind not in "fiu":
+        raise TypeError(f"`x` must hold real numbers, got dtype {x.dtype}.")
+    if x.ndim < 2 or 0 in x.shape:
+        raise ValueError(
+            f"`x` must be observations (..., samples, n), got shape {x.shape}: give a "
+            "single channel as `x[:, None]`."
+        )
+    bad = ~np.isfinite(x).all(axis=-1)
+    if bad.any():
+        raise ValueError(
+            f"{bad.sum()} of {bad.size} observations have NaN or infinity, the first "
+            f"at {np.flatnonzero(bad)[0]}. Fill them or leave them out."
+        )
+    return x
+
+
 def rolling_covariances(
     x: Float[np.ndarray, "times n"], window: int, hop: int = 1
 ) -> Float[np.ndarray, "some k"]:
-    """Ledoit-Wolf covariances of the last `window` observations, every `hop` of them,
-    as lower triangles."""
-    x = np.asarray(as_numbers("x", x))
-    window, hop = as_count("window", window), as_count("hop", hop)
-    if x.dtype.kind not in "fiu":
-        raise TypeError(f"`x` must hold real numbers, got dtype {x.dtype}.")
-    if x.ndim != 2 or x.shape[1] < 1:
-        raise ValueError(
-            f"`x` must be observations (times, n), got shape {x.shape}: give a single "
-            "channel as `x[:, None]`."
-        )
-    if not np.isfinite(x).all():
-        rows = np.flatnonzero(~np.isfinite(x).all(axis=1))
-        raise ValueError(
-            f"{len(rows)} of {len(x)} observations have NaN or infinity, the first at "
-            f"{rows[0]}. Fill them or leave them out."
-        )
-    if not 2 <= window <= len(x):
+    """Ledoit-Wolf covariances of the last `window` observations, at every `hop`-th
+    observation, as lower triangles."""
+    x = _observations(x)
+    window, hop = as_count("window", window, 2), as_count("hop", hop)
+    if x.ndim != 2:
+        raise ValueError(f"`x` must have shape (times, n), got {x.shape}.")
+    if window > len(x):
         raise ValueError(
             f"`window` must be between 2 and the {len(x)} observations, got {window}."
         )
@@ -120,19 +118,16 @@ def stock_covariances(
     One series, in time order.
     """
     if file is None:
-        file = _shipped("skfolio", "datasets/data/sp500_dataset.csv.gz")
-    header, *rows = _table(file)
+        file = shipped("skfolio", "datasets/data/sp500_dataset.csv.gz")
+    file = existing_file(file)
+    header, *rows = read_csv(file) or [[]]
     if missing := [name for name in names if name not in header[1:]]:
         raise ValueError(
             f"no stock {shown(missing[0])}; there are {shown(header[1:])}."
         )
     columns = [header.index(name) for name in names]
-    prices = _numbers(rows, columns, file)
-    if not (prices > 0).all():
-        row = np.flatnonzero(~(prices > 0).all(axis=1))[0]
-        raise ValueError(
-            f"{pathlib.Path(str(file)).name}, line {row + 2}: prices must be positive."
-        )
+    prices = _columns(file, rows, columns)
+    _refuse_rows(file, prices <= 0, "prices must be positive")
     returns = 100 * np.diff(np.log(prices), axis=0)
     return [CovarianceSeries(rolling_covariances(returns, window), window)]
 
@@ -158,10 +153,11 @@ def emg_covariances(
     One series for each experiment (subject and session), in time order.
     """
     if file is None:
-        file = _shipped("geomstats", "datasets/data/emg/emg.csv")
-    _, *rows = _table(file)
-    clock = _numbers(rows, [0], file)[:, 0]
-    signal = _numbers(rows, [1 + c for c in channels], file)
+        file = shipped("geomstats", "datasets/data/emg/emg.csv")
+    file = existing_file(file)
+    _, *rows = read_csv(file) or [[]]
+    clock = _columns(file, rows, [0])[:, 0]
+    signal = _columns(file, rows, [1 + c for c in channels])
     name = np.array([row[-1] for row in rows])
     new = np.flatnonzero((np.diff(clock) < -1000) | (name[1:] != name[:-1])) + 1
     out: dict[str, list[np.ndarray]] = {}
@@ -204,8 +200,7 @@ def covariance_windows(
     Training, validation and test windows as lower triangles, `(windows, steps + 1, k)`,
     single precision.
     """
-    as_number("train", train)
-    as_number("validation", validation)
+    check_fractions(train, validation)
     steps = as_count("steps", steps)
     if not isinstance(series, list | tuple) or not all(
         isinstance(one, CovarianceSeries) for one in series
@@ -214,17 +209,9 @@ def covariance_windows(
             "`series` must be a list of CovarianceSeries, as `stock_covariances` and "
             f"`emg_covariances` give it, got {shown(series)}."
         )
-    if not (train > 0 and validation >= 0 and train + validation < 1):
-        raise ValueError(
-            "fractions must be positive and leave something to test on, got "
-            f"train={train}, validation={validation}."
-        )
     hop = max(1, steps // 16) if hop is None else as_count("hop", hop)
-    if not series or steps < 1 or hop < 1:
-        raise ValueError(
-            "needs at least one series and positive `steps` and `hop`, got "
-            f"{len(series)}, {steps} and {hop}."
-        )
+    if not series:
+        raise ValueError("`series` must hold at least one series.")
     parts: tuple[list[np.ndarray], ...] = ([], [], [])
     for one in series:
         total = len(one.values)
@@ -248,36 +235,28 @@ def covariance_windows(
     return first, second, third
 
 
-def _table(file: Any) -> list[list[str]]:
-    """The rows of a CSV file, plain or packed, of which the first names columns."""
-    file = existing_file(file)
-    opener = gzip.open if str(file).endswith(".gz") else open
-    try:
-        with opener(file, "rt", encoding="utf-8", newline="") as text:
-            rows = [row for row in csv.reader(text) if row]
-    except (UnicodeDecodeError, csv.Error, OSError, EOFError) as error:
-        raise ValueError(f"{file.name} is not a CSV file: {shown(error)}.") from None
-    if len(rows) < 2:
-        raise ValueError(f"{file.name} holds no rows below its column names.")
-    return rows
-
-
-def _numbers(rows: list[list[str]], columns: list[int], file: object) -> np.ndarray:
-    """Columns of a table as numbers, or where it has none."""
+def _columns(
+    file: pathlib.Path, rows: list[list[str]], columns: list[int]
+) -> np.ndarray:
+    """Columns of the rows below a line of column names as finite numbers."""
     out = np.empty((len(rows), len(columns)))
     for k, row in enumerate(rows):
         try:
             out[k] = [float(row[c]) for c in columns]
         except (ValueError, IndexError) as error:
             raise ValueError(
-                f"{pathlib.Path(str(file)).name}, line {k + 2}: {shown(str(error))}."
+                f"{file.name}, line {k + 2}: {shown(str(error))}."
             ) from None
-    if not np.isfinite(out).all():
-        row = int(np.flatnonzero(~np.isfinite(out).all(axis=1))[0])
-        raise ValueError(
-            f"{pathlib.Path(str(file)).name}, line {row + 2}: NaN or infinity."
-        )
+    if not len(rows):
+        raise ValueError(f"{file.name} holds no rows below its column names.")
+    _refuse_rows(file, ~np.isfinite(out), "NaN or infinity")
     return out
+
+
+def _refuse_rows(file: pathlib.Path, bad: np.ndarray, what: str) -> None:
+    if bad.any():
+        row = int(np.flatnonzero(bad.any(axis=1))[0])
+        raise ValueError(f"{file.name}, line {row + 2}: {what}.")
 
 
 def _whitened(values: np.ndarray) -> np.ndarray:
@@ -295,20 +274,3 @@ def _whitened(values: np.ndarray) -> np.ndarray:
         ) from None
     white = inverse @ x @ np.swapaxes(inverse, -1, -2)
     return white[..., rows, columns]
-
-
-def _shipped(package: str, inside: str) -> pathlib.Path:
-    """A file that a package brings, found without importing it."""
-    spec = importlib.util.find_spec(package)
-    if spec is None or not spec.submodule_search_locations:
-        raise ImportError(
-            f"these data come with the package {package}: pip install {package} (or "
-            "'arborax[data]' for all data packages)."
-        )
-    file = pathlib.Path(next(iter(spec.submodule_search_locations))) / inside
-    if not file.exists():
-        raise FileNotFoundError(
-            f"this version of {package} has no {inside}: pip install -U {package}, or "
-            "name a file."
-        )
-    return file

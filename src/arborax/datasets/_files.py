@@ -1,5 +1,8 @@
-"""Files that users name."""
+"""Files that users name, or that other packages bring."""
 
+import csv
+import gzip
+import importlib.util
 import os
 import pathlib
 from typing import Any
@@ -14,4 +17,33 @@ def existing_file(file: Any) -> pathlib.Path:
     path = pathlib.Path(file)
     if not path.is_file():
         raise FileNotFoundError(f"no file {shown(str(path))}.")
+    return path
+
+
+def read_csv(file: pathlib.Path) -> list[list[str]]:
+    """The rows of a CSV file, plain or gzipped, without empty ones."""
+    opener = gzip.open if file.suffix == ".gz" else open
+    try:
+        with opener(file, "rt", encoding="utf-8", newline="") as text:
+            return [row for row in csv.reader(text) if row]
+    except (UnicodeDecodeError, csv.Error, OSError, EOFError) as error:
+        raise ValueError(
+            f"{file.name} is not a CSV file: {shown(str(error))}."
+        ) from None
+
+
+def shipped(package: str, inside: str) -> pathlib.Path:
+    """A file or folder that a package brings, found without importing it."""
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise ImportError(
+            f"these data come with the package {package}: pip install {package} (or "
+            "'arborax[data]' for all data packages). Or name a file or folder."
+        )
+    path = pathlib.Path(next(iter(spec.submodule_search_locations))) / inside
+    if not path.exists():
+        raise FileNotFoundError(
+            f"this version of {package} has no {inside}: pip install -U {package}, or "
+            "name a file or folder."
+        )
     return path

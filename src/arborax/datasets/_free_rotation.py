@@ -7,8 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from .._arguments import whole
-from .._inputs import as_count, as_number
+from .._inputs import as_choice, as_count, as_number
 from .._values import shown
 from . import _quaternions as quaternions
 
@@ -66,10 +65,7 @@ class FreeRotation:
     substeps: int = 4
 
     def __post_init__(self):
-        if self.kinematics not in ("body", "mixed"):
-            raise ValueError(
-                f"`kinematics` is 'body' or 'mixed', got {self.kinematics!r}."
-            )
+        as_choice("kinematics", self.kinematics, ("body", "mixed"))
         _check_grid(self.step, self.times, self.substeps)
         if not isinstance(self.inertia, tuple) or len(self.inertia) != 3:
             raise ValueError(
@@ -184,11 +180,8 @@ class DrivenRotation:
 
 
 def _generator(trajectories: Any, seed: Any) -> np.random.Generator:
-    if whole("trajectories", trajectories) < 1:
-        raise ValueError(f"`trajectories` must be positive, got {trajectories}.")
-    if whole("seed", seed) < 0:
-        raise ValueError(f"`seed` must not be negative, got {seed}.")
-    return np.random.default_rng(seed)
+    as_count("trajectories", trajectories)
+    return np.random.default_rng(as_count("seed", seed, 0))
 
 
 def _log_uniform(rng, span: tuple[float, float], shape: tuple) -> np.ndarray:
@@ -228,11 +221,6 @@ def _integrate(
 
 
 def _check_grid(step: float, times: int, substeps: int) -> None:
-    real = isinstance(step, float | int | np.number) and not isinstance(step, complex)
-    whole("times", times)
-    whole("substeps", substeps)
-    if not (real and 0 < step < np.inf and times >= 1 and substeps >= 1):
-        raise ValueError(
-            "`step`, `times` and `substeps` must be positive, got "
-            f"{shown(step)}, {times} and {substeps}."
-        )
+    as_number("step", step, 0, above=True)
+    as_count("times", times)
+    as_count("substeps", substeps)

@@ -8,28 +8,18 @@ import jax.random as jr
 import numpy as np
 
 from ..paths import fractional_brownian
-from ._law import AbstractLaw
-
-
-def _weights(decay: np.ndarray) -> np.ndarray:
-    """`(steps, steps)`: what the kick of a step has become at the end of another."""
-    n = decay.shape[0]
-    lag = np.arange(n)[None, :] - np.arange(n)[:, None]
-    return np.where(lag >= 0, decay[np.maximum(lag, 0)], 0.0)
+from ._law import AbstractLaw, decay_table
 
 
 @dataclasses.dataclass(frozen=True)
 class OrnsteinUhlenbeck(AbstractLaw):
     r"""$dX = \kappa (\mu - X) dt + \sigma\, dW$ from `start`, exact on the grid."""
 
+    positive: ClassVar[tuple[str, ...]] = ("horizon", "kappa", "sigma")
     kappa: float = 4.0
     mean: float = 0.0
     sigma: float = 1.0
     start: float = 0.0
-
-    def check(self) -> None:
-        AbstractLaw.check(self)
-        _check_rates(self.kappa, self.sigma)
 
     def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
@@ -37,7 +27,7 @@ class OrnsteinUhlenbeck(AbstractLaw):
         noise = jr.normal(key, (paths, self.steps), dtype)
         kick = float(self.sigma * np.sqrt(square)) * noise
         decay = np.exp(-self.kappa * dt * np.arange(self.steps))
-        moved = jnp.pad(kick @ jnp.asarray(_weights(decay), dtype), [(0, 0), (1, 0)])
+        moved = jnp.pad(kick @ jnp.asarray(decay_table(decay), dtype), [(0, 0), (1, 0)])
         values = moved + jnp.asarray(_drift(self), dtype)[None]
         return values, jnp.full_like(noise, self.sigma**2 * dt)
 
@@ -51,15 +41,12 @@ class RoughOrnsteinUhlenbeck(AbstractLaw):
     """
 
     has_brackets: ClassVar[bool] = False
+    positive: ClassVar[tuple[str, ...]] = ("horizon", "kappa", "sigma")
     hurst: float = 0.25
     kappa: float = 4.0
     mean: float = 0.0
     sigma: float = 1.0
     start: float = 0.0
-
-    def check(self) -> None:
-        AbstractLaw.check(self)
-        _check_rates(self.kappa, self.sigma)
 
     def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
@@ -72,17 +59,10 @@ class RoughOrnsteinUhlenbeck(AbstractLaw):
             key=key,
         )[..., 0]
         decay = self.sigma * np.exp(-self.kappa * dt * (np.arange(self.steps) + 0.5))
-        table = jnp.asarray(_weights(decay), dtype)
+        table = jnp.asarray(decay_table(decay), dtype)
         moved = jnp.pad(jnp.diff(noise, axis=1) @ table, [(0, 0), (1, 0)])
         return moved + jnp.asarray(_drift(self), dtype)[None], None
 
 
 def _drift(law: OrnsteinUhlenbeck | RoughOrnsteinUhlenbeck) -> np.ndarray:
     return law.mean + (law.start - law.mean) * np.exp(-law.kappa * law.times())
-
-
-def _check_rates(kappa: float, sigma: float) -> None:
-    if not (kappa > 0 and sigma > 0):
-        raise ValueError(
-            f"`kappa` and `sigma` must be positive, got {kappa} and {sigma}."
-        )

@@ -11,8 +11,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from .._arguments import check_key, whole
-from .._inputs import as_number
+from .._inputs import as_count, as_key, as_number
 from .._values import shown
 from ..paths import SampledPath
 
@@ -56,13 +55,7 @@ class PathData:
 
         Paths are independent and none is cut, so no part knows anything of another.
         """
-        as_number("train", train)
-        as_number("validation", validation)
-        if not (train > 0 and validation >= 0 and train + validation < 1):
-            raise ValueError(
-                "fractions must be positive and leave something to test on, got "
-                f"train={train}, validation={validation}."
-            )
+        check_fractions(train, validation)
         first = int(train * len(self))
         second = int(round((train + validation) * len(self), 6))
         if first == 0 or second == len(self) or (validation > 0 and first == second):
@@ -71,6 +64,17 @@ class PathData:
                 "the rest: one of them would be empty."
             )
         return Splits(self[:first], self[first:second], self[second:])
+
+
+def check_fractions(train: Any, validation: Any) -> None:
+    """Refuse fractions of a training and a validation set that leave no test set."""
+    as_number("train", train, 0, above=True)
+    as_number("validation", validation, 0)
+    if not train + validation < 1:
+        raise ValueError(
+            "`train` and `validation` must leave something to test on, got "
+            f"{train} and {validation}."
+        )
 
 
 class Splits(NamedTuple):
@@ -89,6 +93,7 @@ class AbstractLaw(abc.ABC):
     horizon: float = 1.0
     has_brackets: ClassVar[bool] = True
     channels: ClassVar[int] = 1
+    positive: ClassVar[tuple[str, ...]] = ("horizon",)
 
     @abc.abstractmethod
     def simulate(
@@ -100,16 +105,12 @@ class AbstractLaw(abc.ABC):
         """
 
     def check(self) -> None:
-        """Refuse parameters that make no sense."""
+        """Refuse parameters that make no sense; those named in `positive` must be."""
+        as_count("steps", self.steps)
         for field in dataclasses.fields(self):
             if isinstance(field.default, float):
-                as_number(field.name, getattr(self, field.name))
-        whole("steps", self.steps)
-        if self.steps < 1 or not self.horizon > 0:
-            raise ValueError(
-                f"`steps` and `horizon` must be positive, got {self.steps} and "
-                f"{self.horizon}."
-            )
+                value, positive = getattr(self, field.name), field.name in self.positive
+                as_number(field.name, value, 0 if positive else -np.inf, above=positive)
 
     def times(self, dtype: Any = np.float64) -> Float[np.ndarray, " times"]:
         """The grid."""
@@ -131,9 +132,7 @@ class AbstractLaw(abc.ABC):
         A `PathData`.
         """
         self.check()
-        check_key(key)
-        if whole("paths", paths) < 1:
-            raise ValueError(f"`paths` must be positive, got {paths}.")
+        key, paths = as_key(key), as_count("paths", paths)
         dtype = as_float_dtype(dtype)
         if jax.dtypes.canonicalize_dtype(dtype) != dtype:
             raise ValueError(
@@ -160,6 +159,13 @@ class AbstractLaw(abc.ABC):
                     "parameters nearer to one."
                 )
         return PathData(self.times(dtype), values, brackets)
+
+
+def decay_table(decay: Float[np.ndarray, " steps"]) -> np.ndarray:
+    """`(steps, steps)`: what the kick of a step has become at the end of another."""
+    n = decay.shape[0]
+    lag = np.arange(n)[None, :] - np.arange(n)[:, None]
+    return np.where(lag >= 0, decay[np.maximum(lag, 0)], 0.0)
 
 
 def as_float_dtype(dtype: Any) -> np.dtype:

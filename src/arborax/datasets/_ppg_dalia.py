@@ -1,7 +1,6 @@
 """PPG-DaLiA: heart rate from a wrist device, from a folder that the user names."""
 
 import dataclasses
-import io
 import os
 import pathlib
 import pickle
@@ -11,9 +10,8 @@ import numpy as np
 from jaxtyping import Float
 
 
-RATE = 64  # samples a second, that of the pulse sensor
 CHANNELS = ("acc_x", "acc_y", "acc_z", "bvp", "eda", "temp")
-INPUT, INPUT_STEP = 49_920, 4_992  # samples of an input window, and between windows
+INPUT, INPUT_STEP = 49_920, 4_992  # samples at 64 Hz per window, between windows
 TARGET, TARGET_STEP = 390, 39  # heart rates, one every two seconds
 
 # Which blocks of a subject are for training, validation and test: one of six layouts
@@ -183,9 +181,6 @@ _ALLOWED = {
 
 class _Unpickler(pickle.Unpickler):
     """Reads arrays, numbers, strings and their containers, and nothing that runs."""
-
-    def __init__(self, stream: io.BufferedIOBase | Any, **options: Any):
-        super().__init__(stream, **options)
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in _ALLOWED:

@@ -1,6 +1,7 @@
 """Log-prices: Black-Scholes, one-factor Bergomi, rough Bergomi."""
 
 import dataclasses
+from typing import ClassVar
 
 import jax.numpy as jnp
 import jax.random as jr
@@ -8,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from ..paths import riemann_liouville
-from ._law import AbstractLaw
+from ._law import AbstractLaw, decay_table
 
 
 def _starting_at_zero(steps: Float[Array, "paths steps"]) -> Array:
@@ -33,12 +34,8 @@ def _left_point_price(
 class BlackScholes(AbstractLaw):
     r"""$d \log S = -\frac12 \sigma^2 dt + \sigma\, dB$, exact on the grid."""
 
+    positive: ClassVar[tuple[str, ...]] = ("horizon", "volatility")
     volatility: float = 0.2
-
-    def check(self) -> None:
-        AbstractLaw.check(self)
-        if not self.volatility > 0:
-            raise ValueError(f"`volatility` must be positive, got {self.volatility}.")
 
     def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
@@ -56,6 +53,7 @@ class Bergomi(AbstractLaw):
     The factor is exact on the grid, the log-price a left-point sum. `E v_t = xi`.
     """
 
+    positive: ClassVar[tuple[str, ...]] = ("horizon", "xi", "kappa")
     xi: float = 0.04
     eta: float = 1.5
     kappa: float = 2.0
@@ -63,9 +61,7 @@ class Bergomi(AbstractLaw):
 
     def check(self) -> None:
         AbstractLaw.check(self)
-        _check_price(self.xi, self.rho)
-        if not self.kappa > 0:
-            raise ValueError(f"`kappa` must be positive, got {self.kappa}.")
+        _check_correlation(self.rho)
 
     def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
@@ -76,8 +72,7 @@ class Bergomi(AbstractLaw):
         square = -np.expm1(-2 * self.kappa * dt) / (2 * self.kappa)
         rest = float(np.sqrt(max(square - cross**2 / dt, 0.0)))
         kick = float(cross / dt) * dw + rest * jr.normal(second, dw.shape, dtype)
-        lag = np.arange(self.steps)[None, :] - np.arange(self.steps)[:, None]
-        table = np.where(lag >= 0, np.exp(-self.kappa * dt * np.maximum(lag, 0)), 0.0)
+        table = decay_table(np.exp(-self.kappa * dt * np.arange(self.steps)))
         factor = jnp.pad((kick @ jnp.asarray(table, dtype))[:, :-1], [(0, 0), (1, 0)])
         t = self.times()[:-1]
         compensator = self.eta**2 * -np.expm1(-2 * self.kappa * t) / (4 * self.kappa)
@@ -103,6 +98,7 @@ class RoughBergomi(AbstractLaw):
         Pakkanen, "Turbocharging Monte Carlo pricing for the rough Bergomi model", 2018.
     """
 
+    positive: ClassVar[tuple[str, ...]] = ("horizon", "xi")
     hurst: float = 0.25
     xi: float = 0.04
     eta: float = 1.991
@@ -110,7 +106,7 @@ class RoughBergomi(AbstractLaw):
 
     def check(self) -> None:
         AbstractLaw.check(self)
-        _check_price(self.xi, self.rho)
+        _check_correlation(self.rho)
 
     def simulate(self, paths, *, key, dtype):
         first, second = jr.split(key)
@@ -129,8 +125,6 @@ class RoughBergomi(AbstractLaw):
         return _left_point_price(second, variance, dw[..., 0], self.rho, dt)
 
 
-def _check_price(xi: float, rho: float) -> None:
-    if not (xi > 0 and -1 <= rho <= 1):
-        raise ValueError(
-            f"`xi` must be positive and `rho` in [-1, 1], got {xi} and {rho}."
-        )
+def _check_correlation(rho: float) -> None:
+    if not -1 <= rho <= 1:
+        raise ValueError(f"`rho` must lie in [-1, 1], got {rho}.")

@@ -10,7 +10,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._inputs import as_count, as_number, as_numbers
+from .._inputs import as_choice, as_count, as_number, as_numbers
 from .._values import shown
 from ._law import AbstractLaw
 
@@ -40,7 +40,7 @@ class SPDDiffusion(AbstractLaw):
     $B$ is invariant under rotations, so the law of the path is the same.
 
     Values are lower triangles by rows, 00, 10, 11, 20, 21, 22, off-diagonals unscaled.
-    Brackets are a function of the values, 36 numbers a step; they are not stored but
+    Brackets are a function of the values, 36 numbers per step; they are not stored but
     computed when asked for, by `brackets`. Cost: 1,000 paths of 1,024 steps take about
     a second on one core.
 
@@ -52,6 +52,7 @@ class SPDDiffusion(AbstractLaw):
     """
 
     has_brackets: ClassVar[bool] = False
+    positive: ClassVar[tuple[str, ...]] = ("horizon", "sigma")
     channels: ClassVar[int] = N * (N + 1) // 2
     steps: int = 1024
     eta: float = 0.25
@@ -61,15 +62,8 @@ class SPDDiffusion(AbstractLaw):
 
     def check(self) -> None:
         AbstractLaw.check(self)
-        if self.reading not in ("manifold", "ambient"):
-            raise ValueError(
-                f"`reading` must be 'manifold' or 'ambient', got {self.reading!r}."
-            )
-        if not (self.eta >= 0 and self.sigma > 0):
-            raise ValueError(
-                "`eta` must not be negative and `sigma` must be positive, got "
-                f"{self.eta} and {self.sigma}."
-            )
+        as_choice("reading", self.reading, ("manifold", "ambient"))
+        as_number("eta", self.eta, 0)
         centre = self.centre
         if not isinstance(centre, tuple) or len(centre) != self.channels:
             raise ValueError(
@@ -123,16 +117,13 @@ class SPDDiffusion(AbstractLaw):
             $d\langle X_{ij}, X_{mn}\rangle = \frac{\sigma^2}{2} (X_{im} X_{jn} +
             X_{in} X_{jm}) dt$ between entries of lower triangles; `"log"`: the same for
             the lower triangle of $\log X$.
-        - `stride`: sum over so many steps at a time; a last partial sum is left out.
+        - `stride`: sum over every `stride` steps; a last partial sum is left out.
 
         **Returns:**
 
         Array `(paths, (times - 1) // stride, 6, 6)`, equal for both readings.
         """
-        if coordinates not in ("vech", "log"):
-            raise ValueError(
-                f"`coordinates` must be 'vech' or 'log', got {coordinates!r}."
-            )
+        as_choice("coordinates", coordinates, ("vech", "log"))
         values = np.asarray(as_numbers("values", values))
         if values.ndim != 3 or values.shape[2] != self.channels:
             raise ValueError(

@@ -1,7 +1,6 @@
 """Small labelled multivariate series, as the package `aeon` ships them."""
 
 import dataclasses
-import importlib.util
 import os
 import pathlib
 
@@ -9,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from .._values import shown
-from ._files import existing_file
+from ._files import existing_file, shipped
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,7 +100,8 @@ def read_aeon(
 
     - `name`: of the set.
     - `folder`: with `NAME_TRAIN.ts` and `NAME_TEST.ts`, or with a sub-folder `NAME`
-        that has them. Default: the files of the installed package `aeon`.
+        that has them. Default: the files of the installed package `aeon` (its wheel,
+        from `pip download aeon --no-deps`, has them in `aeon/datasets/data`).
 
     **Returns:**
 
@@ -109,15 +109,7 @@ def read_aeon(
     either.
     """
     if folder is None:
-        found = importlib.util.find_spec("aeon")
-        if found is None or found.origin is None:
-            raise ImportError(
-                f"the series of {name} come with the package aeon: pip install "
-                "'arborax[data]'. Or give the folder of its files "
-                f"{name}_TRAIN.ts and {name}_TEST.ts (in aeon/datasets/data of the "
-                "wheel, which `pip download aeon --no-deps` fetches)."
-            )
-        folder = pathlib.Path(found.origin).parent / "datasets" / "data"
+        folder = shipped("aeon", "datasets/data")
     folder = pathlib.Path(folder)
     if (folder / name).is_dir():
         folder = folder / name

@@ -1,6 +1,5 @@
 """Recorded orientations: readers of common formats, cleaning, equal time steps."""
 
-import csv
 import dataclasses
 import os
 import pathlib
@@ -15,7 +14,7 @@ from jaxtyping import Float
 from .._inputs import as_count, as_number, as_numbers
 from .._values import shown
 from . import _quaternions as quaternions
-from ._files import existing_file
+from ._files import existing_file, read_csv
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,13 +45,7 @@ def make_recording(name: str, ts: Any, q: Any) -> Recording:
     out, stamps are sorted, of repeated ones the first is kept, quaternions are
     normalised and their signs aligned.
     """
-    ts, q = (np.asarray(as_numbers(n, x)) for n, x in (("ts", ts), ("q", q)))
-    if ts.dtype.kind not in "fiu" or q.dtype.kind not in "fiu":
-        raise TypeError(
-            f"{name}: stamps and quaternions must be real numbers, got dtypes "
-            f"{ts.dtype} and {q.dtype}."
-        )
-    ts, q = ts.astype(np.float64), q.astype(np.float64)
+    ts, q = _doubles("ts", ts), _doubles("q", q)
     if ts.ndim != 1 or q.shape != (*ts.shape, 4):
         raise ValueError(
             f"{name}: needs n stamps and n quaternions of 4 numbers, got shapes "
@@ -69,6 +62,13 @@ def make_recording(name: str, ts: Any, q: Any) -> Recording:
     return Recording(
         name, ts - ts[0], quaternions.aligned(quaternions.normalise(q[first]))
     )
+
+
+def _doubles(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(as_numbers(name, value))
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"`{name}` must hold real numbers, got dtype {array.dtype}.")
+    return array.astype(np.float64)
 
 
 def read_tum(file: str | os.PathLike) -> Recording:
@@ -127,13 +127,7 @@ def read_vicon(
     """
     file = existing_file(file)
     found: dict[str, list[list[float]]] = {}
-    try:
-        table = list(csv.reader(file.read_text(encoding="utf-8").splitlines()))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ValueError(
-            f"{file.name} is not a CSV file: {shown(str(error))}."
-        ) from None
-    for row in table:
+    for row in read_csv(file):
         try:
             stamp = int(float(row[0])), int(float(row[1]))
             values = [float(cell) for cell in row[6:10]]
@@ -166,47 +160,32 @@ def read_broad(file: str | os.PathLike, moving: bool = True) -> Recording:
     - `moving`: leave out the phases of rest, which the file marks.
     """
     file = existing_file(file)
-    with _opened(file) as fields:
-        if missing := {"opt_quat", "sampling_rate"} - set(fields.files):
-            raise ValueError(
-                f"{file.name}: a BROAD trial has fields {sorted(missing)}."
-            )
-        q, rate = _field(fields, "opt_quat"), _field(fields, "sampling_rate")
-        if q.ndim != 2 or q.shape[1] != 4:
-            raise ValueError(
-                f"{file.name}: `opt_quat` has shape {q.shape}, not (n, 4)."
-            )
-        if rate.size != 1 or not 0 < rate.item() < np.inf:
-            raise ValueError(f"{file.name}: `sampling_rate` is not a positive number.")
-        rate = rate.item()
-        if moving and "movement" in fields.files:
-            moves = _field(fields, "movement")
-            if moves.shape != q.shape[:1]:
-                raise ValueError(
-                    f"{file.name}: `movement` has shape {moves.shape}, one flag for "
-                    f"each of the {len(q)} orientations was expected."
-                )
-            q = np.where(moves.astype(bool)[:, None], q, np.nan)
-    return make_recording(file.stem, np.arange(len(q)) / rate, q[:, [1, 2, 3, 0]])
-
-
-def _opened(file: pathlib.Path) -> Any:
+    wanted = ("opt_quat", "sampling_rate", "movement")
     try:
-        fields = np.load(file, allow_pickle=False)
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        with np.load(file, allow_pickle=False) as trial:
+            names = [name for name in wanted if name in trial.files]
+            fields = {name: np.asarray(trial[name], np.float64) for name in names}
+    except (ValueError, TypeError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(
-            f"{file.name} is not an archive of NumPy: {shown(str(error))}."
+            f"{file.name} is not an archive of NumPy arrays: {shown(str(error))}."
         ) from None
-    if not hasattr(fields, "files"):
-        raise ValueError(f"{file.name} holds one array, not the fields of a trial.")
-    return fields
-
-
-def _field(fields: Any, name: str) -> np.ndarray:
-    try:
-        return np.asarray(fields[name], np.float64)
-    except (ValueError, TypeError):
-        raise ValueError(f"the field `{name}` does not hold numbers.") from None
+    if missing := {"opt_quat", "sampling_rate"} - set(fields):
+        raise ValueError(f"{file.name}: a BROAD trial has fields {sorted(missing)}.")
+    q, rate = fields["opt_quat"], fields["sampling_rate"]
+    if q.ndim != 2 or q.shape[1] != 4:
+        raise ValueError(f"{file.name}: `opt_quat` has shape {q.shape}, not (n, 4).")
+    if rate.size != 1 or not 0 < rate.item() < np.inf:
+        raise ValueError(f"{file.name}: `sampling_rate` is not a positive number.")
+    if moving and "movement" in fields:
+        moves = fields["movement"]
+        if moves.shape != q.shape[:1]:
+            raise ValueError(
+                f"{file.name}: `movement` has shape {moves.shape}, one flag for each "
+                f"of the {len(q)} orientations was expected."
+            )
+        q = np.where(moves.astype(bool)[:, None], q, np.nan)
+    ts = np.arange(len(q)) / rate.item()
+    return make_recording(file.stem, ts, q[:, [1, 2, 3, 0]])
 
 
 def read_recordings(folder: str | os.PathLike) -> list[Recording]:
@@ -244,8 +223,8 @@ def resample(
     **Arguments:**
 
     - `recording`: with any stamps.
-    - `rate`: samples a second; between stamps the geodesic is used.
-    - `gap`: stamps further apart than so many seconds are not bridged.
+    - `rate`: samples per second; between stamps the geodesic is used.
+    - `gap`: stamps further apart than this, in seconds, are not bridged.
 
     **Returns:**
 
@@ -303,14 +282,13 @@ def integrate_gyroscope(
 ) -> Float[np.ndarray, "*batch times 3 3"]:
     """Orientations from body angular velocities (rad/s), the first the identity; over
     each step the mean velocity of its ends."""
-    velocities = np.asarray(as_numbers("velocities", velocities))
+    velocities = _doubles("velocities", velocities)
     if velocities.ndim < 2 or velocities.shape[-1] != 3 or velocities.shape[-2] == 0:
         raise ValueError(
             f"`velocities` must have shape (..., times, 3), got {velocities.shape}."
         )
-    if velocities.dtype.kind not in "fiu" or not np.isfinite(velocities).all():
-        raise ValueError("`velocities` must be finite real numbers.")
-    velocities = velocities.astype(np.float64)
+    if not np.isfinite(velocities).all():
+        raise ValueError("`velocities` must be finite.")
     if not as_number("step", step, 0, above=True) * np.abs(velocities).max() < 1e9:
         raise ValueError("the body turns too far in one `step`: use smaller steps.")
     turns = quaternions.from_vector(

@@ -7,13 +7,13 @@ from ._augment import (
     rectilinear as rectilinear,
 )
 from ._brownian import brownian as brownian, brownian_brackets as brownian_brackets
-from ._fill import fill_missing as fill_missing
 from ._fractional import (
     fractional_brownian as fractional_brownian,
     riemann_liouville as riemann_liouville,
 )
 from ._interpolation import (
     AbstractInterpolation as AbstractInterpolation,
+    fill_missing as fill_missing,
     HermiteInterpolation as HermiteInterpolation,
     interpolate as interpolate,
     LinearInterpolation as LinearInterpolation,

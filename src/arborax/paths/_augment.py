@@ -21,22 +21,21 @@ def _time_first(times: Float[Array, "..."], xs: Float[Array, "..."]) -> Array:
     return jnp.concatenate([times[..., None], xs], axis=-1)
 
 
-def _time_brackets(brackets: Array) -> Array:
-    """Brackets with a first channel of finite variation, hence zero row and column."""
-    return jnp.pad(brackets, [(0, 0)] * (brackets.ndim - 2) + [(1, 0), (1, 0)])
-
-
-def _still_first(ticks: Array) -> Array:
-    """Observed increments with a first channel that never moves."""
-    return jnp.pad(ticks, [(0, 0)] * (ticks.ndim - 1) + [(1, 0)])
+def _pad(values: Array | None, *widths: tuple[int, int]) -> Array | None:
+    """Zeros before and after along the last axes; `None` stays `None`."""
+    if values is None:
+        return None
+    return jnp.pad(values, [(0, 0)] * (values.ndim - len(widths)) + list(widths))
 
 
 def _time_marks(path: SampledPath) -> tuple[int, ...]:
     return (0, *(channel + 1 for channel in path.finite_variation))
 
 
-def _interleave(even: Array, odd: Array, axis: int) -> Array:
+def _interleave(even: Any, odd: Any, axis: int) -> Any:
     """`even[0], odd[0], even[1], ...`; equally many of each, or one more `even`."""
+    if even is None:
+        return None
     axis = axis % even.ndim
     extra = even.shape[axis] - odd.shape[axis]
     head, tail = even.shape[:axis], even.shape[axis + 1 :]
@@ -72,10 +71,8 @@ def add_time(path: SampledPath) -> SampledPath:
     lengths.
     """
     path = path.filled()
-    brackets = path.brackets
-    if brackets is not None:
-        brackets = _time_brackets(brackets)
-    ticks = None if path.ticks is None else _still_first(path.ticks)
+    # Time has finite variation, hence a zero row and column of brackets.
+    brackets, ticks = _pad(path.brackets, (1, 0), (1, 0)), _pad(path.ticks, (1, 0))
     xs = _time_first(clock(path.ts, path.xs.dtype), path.xs)
     return derived(path, path.ts, xs, brackets, ticks, _time_marks(path))
 
@@ -98,7 +95,7 @@ def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledP
     A [`arborax.SampledPath`][] with one more point, without mask or lengths.
     """
     path = path.filled()
-    ts, xs, brackets = path.ts, path.xs, path.brackets
+    ts, xs = path.ts, path.xs
     shape = (*path.batch_shape, path.dim)
     if value is None:
         base = jnp.zeros(shape, xs.dtype)
@@ -115,11 +112,8 @@ def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledP
         step = jnp.where(step > 0, step, 1)
     else:
         step = jnp.ones_like(ts)
-    if brackets is not None:
-        before = [(0, 0)] * (brackets.ndim - 3) + [(1, 0), (0, 0), (0, 0)]
-        brackets = jnp.pad(brackets, before)
-    still = [(0, 0)] * (xs.ndim - 2) + [(1, 0), (0, 0)]
-    ticks = jnp.pad(path.observed_increments(), still)
+    brackets = _pad(path.brackets, (1, 0), (0, 0), (0, 0))
+    ticks = _pad(path.observed_increments(), (1, 0), (0, 0))
     ts = jnp.concatenate([ts[..., :1] - step, ts], axis=-1)
     xs = jnp.concatenate([base[..., None, :], xs], axis=-2)
     return derived(path, ts, xs, brackets, ticks)
@@ -146,28 +140,18 @@ def lead_lag(path: SampledPath) -> SampledPath:
     or lengths.
     """
     path = path.filled()
-    xs, brackets = path.xs, path.brackets
+    xs, d = path.xs, path.dim
     both = jnp.concatenate([xs, xs], axis=-1)
     moved = jnp.concatenate([xs[..., 1:, :], xs[..., :-1, :]], axis=-1)
-    if brackets is not None:
-        d, rest = path.dim, [(0, 0)] * (brackets.ndim - 2)
-        lead = jnp.pad(brackets, [*rest, (0, d), (0, d)])
-        lag = jnp.pad(brackets, [*rest, (d, 0), (d, 0)])
-        brackets = _interleave(lead, lag, -3)
-    ticks = path.ticks
-    if ticks is not None:
-        still = jnp.zeros_like(ticks)
-        lead = jnp.concatenate([ticks, still], axis=-1)
-        lag = jnp.concatenate([still, ticks], axis=-1)
-        ticks = _interleave(lead, lag, -2)
-    marks = path.finite_variation
+    brackets, ticks, marks = path.brackets, path.ticks, path.finite_variation
+    lead, lag = _pad(brackets, (0, d), (0, d)), _pad(brackets, (d, 0), (d, 0))
     return derived(
         path,
         _with_midpoints(path.ts),
         _interleave(both, moved, -2),
-        brackets,
-        ticks,
-        (*marks, *(channel + path.dim for channel in marks)),
+        _interleave(lead, lag, -3),
+        _interleave(_pad(ticks, (0, d)), _pad(ticks, (d, 0)), -2),
+        (*marks, *(channel + d for channel in marks)),
     )
 
 
@@ -192,15 +176,13 @@ def rectilinear(path: SampledPath) -> SampledPath:
     without mask or lengths.
     """
     path = path.filled("forward")
-    ts, xs, brackets = path.ts, path.xs, path.brackets
+    ts, xs = path.ts, path.xs
     times = clock(ts, xs.dtype)
     corners = _time_first(times[..., 1:], xs[..., :-1, :])
+    brackets, ticks = _pad(path.brackets, (1, 0), (1, 0)), _pad(path.ticks, (1, 0))
     if brackets is not None:
-        brackets = _time_brackets(brackets)
         brackets = _interleave(jnp.zeros_like(brackets), brackets, -3)
-    ticks = path.ticks
     if ticks is not None:
-        ticks = _still_first(ticks)
         ticks = _interleave(jnp.zeros_like(ticks), ticks, -2)
     return derived(
         path,

@@ -9,8 +9,22 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
-from .._values import is_concrete
-from ._checks import as_hurst
+from .._values import is_concrete, refuse
+
+
+def _as_hurst(hurst: Any) -> float:
+    """A Hurst index as a Python float in (0, 1)."""
+    if not is_concrete(hurst):
+        raise TypeError(
+            "`hurst` must be a Python number, got a traced array. The covariance is "
+            "tabulated in double precision before tracing; mark it static."
+        )
+    if np.ndim(hurst) != 0:
+        raise ValueError(f"`hurst` must be a scalar, got shape {np.shape(hurst)}.")
+    hurst = float(hurst)
+    if not 0.0 < hurst < 1.0:
+        raise ValueError(f"`hurst` must lie strictly between 0 and 1, got {hurst}.")
+    return hurst
 
 
 def _as_horizon(horizon: Any) -> float:
@@ -68,7 +82,7 @@ def fractional_brownian(
     """
     key, shape = as_key(key), as_shape("shape", shape)
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
-    hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
+    hurst, horizon = _as_hurst(hurst), _as_horizon(horizon)
     dtype = _fft_dtype(dtype)
     spectrum = fractional_noise_spectrum(n, hurst)
     # Hermitian Gaussian coefficients: real at both ends, E|w|^2 = 1 everywhere.
@@ -141,7 +155,7 @@ def riemann_liouville(
     """
     key, shape = as_key(key), as_shape("shape", shape)
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
-    hurst, horizon = as_hurst(hurst), _as_horizon(horizon)
+    hurst, horizon = _as_hurst(hurst), _as_horizon(horizon)
     full = (*shape, n, dim)
     driver_key, cell_key = jr.split(key)
     step = horizon / n
@@ -156,7 +170,13 @@ def riemann_liouville(
                 f"{dw.shape}."
             )
         dtype = _fft_dtype(dw.dtype if dtype is None else dtype)
-        dw = jnp.swapaxes(dw.astype(dtype), -1, -2)
+        dw = dw.astype(dtype)
+        finite = jnp.isfinite(dw)
+        if is_concrete(increments):  # inside `jit` even constants are traced
+            with np.errstate(over="ignore"):
+                finite = np.isfinite(np.asarray(increments, dtype))
+        dw = refuse(dw, ~finite, f"`increments` must be finite in {dtype}.")
+        dw = jnp.swapaxes(dw, -1, -2)
 
     a = hurst - 0.5
     k = np.arange(n + 1, dtype=np.float64)

@@ -182,7 +182,7 @@ class SampledPath(eqx.Module):
         ts, xs, brackets = self.ts, self.xs, self.brackets
         mask = None if self.mask is None else observed_mask(xs, self.mask)
         if self.lengths is not None:
-            valid = _valid(self.lengths, self.num_times)
+            valid = valid_points(jnp, self, self.lengths)
             ts = _hold_last(ts[..., None], self.lengths, valid)[..., 0]
             if mask is None:
                 xs = _hold_last(xs, self.lengths, valid)
@@ -337,12 +337,6 @@ def _as_channels(channels: Iterable[int], dim: int) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def _valid(lengths: Int[Array, "*batch"], times: int) -> Bool[Array, "*batch times"]:
-    place = jnp.arange(times, dtype=lengths.dtype)
-    place = place.reshape((1,) * lengths.ndim + (times,))
-    return place < lengths[..., None]
-
-
 def _hold_last(values: Array, lengths: Array, valid: Array) -> Array:
     """Repeat the last valid row of `(..., times, channels)` over the padding."""
     batch = jnp.broadcast_shapes(values.shape[:-2], lengths.shape)
@@ -399,7 +393,7 @@ _NOT_SYMMETRIC = "`brackets` must be finite symmetric matrices over the valid st
 _FINITE_VARIATION = "`brackets` must be zero on the channels of `finite_variation`."
 
 
-def _inside(xp: Any, path: SampledPath, lengths: Any) -> Any:
+def valid_points(xp: Any, path: SampledPath, lengths: Any) -> Any:
     """Which points are valid, with the batch axes that `lengths` has."""
     if lengths is None:
         return xp.ones(path.num_times, bool)
@@ -417,7 +411,7 @@ def _bad_values(xp: Any, path: SampledPath, xs: Any, mask: Any, lengths: Any) ->
         mask = mask if mask.ndim == xs.ndim else mask[..., None]
         finite = finite | ~xp.broadcast_to(mask, xs.shape)
     if lengths is not None:
-        inside = _inside(xp, path, lengths)[..., None]
+        inside = valid_points(xp, path, lengths)[..., None]
         finite = finite | ~xp.broadcast_to(inside, xs.shape)
     return ~xp.all(finite, axis=(-1, -2))
 
@@ -426,10 +420,7 @@ def _bad_times(xp: Any, path: SampledPath, ts: Any, lengths: Any) -> Any:
     ts = ts.astype(path.ts.dtype)
     with np.errstate(invalid="ignore"):
         rising = xp.isfinite(ts[..., 1:]) & (ts[..., 1:] > ts[..., :-1])
-    inside = _inside(xp, path, lengths)[..., 1:]
-    shape = np.broadcast_shapes(rising.shape, inside.shape)
-    fine = xp.broadcast_to(rising, shape) | ~xp.broadcast_to(inside, shape)
-    return ~(xp.all(fine, axis=-1) & xp.isfinite(ts[..., 0]))
+    return _over_valid_steps(xp, path, ~rising, lengths) | ~xp.isfinite(ts[..., 0])
 
 
 def _bad_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) -> Any:
@@ -448,7 +439,7 @@ def _moving_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) ->
 
 
 def _over_valid_steps(xp: Any, path: SampledPath, bad: Any, lengths: Any) -> Any:
-    inside = _inside(xp, path, lengths)[..., 1:]
+    inside = valid_points(xp, path, lengths)[..., 1:]
     shape = np.broadcast_shapes(bad.shape, inside.shape)
     bad = xp.broadcast_to(bad, shape) & xp.broadcast_to(inside, shape)
     return xp.any(bad, axis=-1)

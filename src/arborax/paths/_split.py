@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import ArrayLike, Float
 
-from .._inputs import as_floating, as_numbers
+from .._inputs import as_floating, as_real
 from .._values import is_concrete
 
 
@@ -229,12 +229,7 @@ def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
             "outside `jit`/`vmap` (or from NumPy arrays inside), or call "
             "`windows_by_time` with `max_points`."
         )
-    array = np.asarray(as_numbers(name, value))
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise TypeError(
-            f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
-            f"first, e.g. `{name}.astype(float)`."
-        )
+    array = np.asarray(as_real(name, value))
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}.")
     if not np.all(np.isfinite(array)):

@@ -8,10 +8,8 @@ from ._distributed import (
     initialise_distributed as initialise_distributed,
 )
 from ._fit import fit as fit
-from ._nonfinite import first_nonfinite as first_nonfinite
 from ._optimisers import adamw as adamw, muon as muon
 from ._orbax import OrbaxCheckpoints as OrbaxCheckpoints
-from ._progress import Progress as Progress
 from ._result import (
     Event as Event,
     FitResult as FitResult,
@@ -19,4 +17,10 @@ from ._result import (
     Timings as Timings,
 )
 from ._saving import load as load, read_header as read_header, save as save
-from .trackers import JSONL as JSONL, read_log as read_log, Tracker as Tracker
+from ._step import first_nonfinite as first_nonfinite
+from .trackers import (
+    JSONL as JSONL,
+    Progress as Progress,
+    read_log as read_log,
+    Tracker as Tracker,
+)

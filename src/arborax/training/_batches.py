@@ -11,7 +11,8 @@ import jax.random as jr
 import numpy as np
 
 
-def _is_array(x: Any) -> bool:
+def is_array(x: Any) -> bool:
+    """Whether `x` is an array, of NumPy or JAX."""
     return eqx.is_array(x) or isinstance(x, np.ndarray)
 
 
@@ -32,7 +33,7 @@ def leading_size(data: Any, name: str = "data") -> int:
     sizes = {
         jax.tree_util.keystr(path): np.shape(x)[:1]
         for path, x in jax.tree_util.tree_leaves_with_path(data)
-        if _is_array(x)
+        if is_array(x)
     }
     if not sizes:
         raise ValueError(
@@ -64,7 +65,7 @@ def _take(x: Any, rows: Any) -> Any:
 
 def take_rows(data: Any, rows: np.ndarray | slice) -> Any:
     """Rows of every array of a pytree; NumPy arrays stay on the host."""
-    arrays, rest = eqx.partition(data, _is_array)
+    arrays, rest = eqx.partition(data, is_array)
     if isinstance(rows, slice):
         picked = jax.tree.map(lambda x: x[rows], arrays)
     else:

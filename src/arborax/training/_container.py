@@ -96,8 +96,8 @@ def encode(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> bytes:
     return b"".join([prelude, header, gap, *chunks])
 
 
-def _split(raw: bytes, source: str) -> tuple[dict, int]:
-    """Checks prelude and header; returns the header and the start of the arrays."""
+def decode_header(raw: bytes, source: str) -> tuple[dict, int]:
+    """The checked header (`arrays`, `meta`) and the place where the arrays start."""
     if len(raw) < len(MAGIC) or raw[: len(MAGIC)] != MAGIC:
         raise FileFormatError(
             f"{source} is not an arborax file: it begins with {raw[:8]!r}, expected "
@@ -142,7 +142,7 @@ def decode(raw: bytes, source: str = "the file") -> tuple[dict[str, np.ndarray],
     `(arrays, meta)`. Raises `FileFormatError` for a foreign, truncated, damaged or
     newer file.
     """
-    header, start = _split(raw, source)
+    header, start = decode_header(raw, source)
     arrays: dict[str, np.ndarray] = {}
     for entry in header["arrays"]:
         first = start + entry["offset"]
@@ -161,18 +161,6 @@ def decode(raw: bytes, source: str = "the file") -> tuple[dict[str, np.ndarray],
             dtype = dtype.newbyteorder("<")
         arrays[entry["name"]] = np.frombuffer(data, dtype).reshape(entry["shape"])
     return arrays, header["meta"]
-
-
-def read_meta(path: str | os.PathLike) -> Any:
-    """Reads the checked JSON header of a file, without its arrays' values.
-
-    **Returns:**
-
-    A dictionary with `arrays` (the list of names, shapes, dtypes) and `meta`.
-    """
-    with open(path, "rb") as file:
-        header, _ = _split(file.read(), str(path))
-    return header
 
 
 def write_atomically(path: str | os.PathLike, raw: bytes) -> None:

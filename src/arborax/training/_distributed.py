@@ -8,6 +8,8 @@ import jax.random as jr
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from .._values import shown
+
 
 def initialise_distributed(
     coordinator: str | None = None,
@@ -98,7 +100,7 @@ class Placement:
     of the single-device one, and XLA inserts the sums over devices.
     """
 
-    def __init__(self, mesh: Mesh | None):
+    def __init__(self, mesh: Any):
         if mesh is None:
             if jax.process_count() > 1:
                 raise ValueError(
@@ -107,6 +109,8 @@ class Placement:
                 )
             self.mesh = None
             return
+        if not isinstance(mesh, Mesh):
+            raise TypeError(f"`mesh` must be a `jax.sharding.Mesh`, got {shown(mesh)}.")
         # Automatic axes, whatever the caller's: objectives need no sharding rules.
         self.mesh = Mesh(mesh.devices, mesh.axis_names)
         self.replicated = NamedSharding(self.mesh, PartitionSpec())

@@ -5,19 +5,8 @@ from types import ModuleType
 
 
 def require(module: str, extra: str | None, purpose: str) -> ModuleType:
-    """Imports an optional package, or says which extra of arborax brings it.
-
-    **Arguments:**
-
-    - `module`: the name to import, for example `"optax"`.
-    - `extra`: the extra of the `arborax` distribution that installs it; `None` if the
-        package is installed on its own.
-    - `purpose`: what needs it; the subject of the error message.
-
-    **Returns:**
-
-    The module. Raises `ImportError` if it is not installed.
-    """
+    """Imports an optional package for a `purpose`, or an `ImportError` that names the
+    `extra` of arborax that brings it (`None`: the package is installed on its own)."""
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -1,9 +1,9 @@
 """`fit`: train any Equinox model on any objective."""
 
 import contextlib
+import inspect
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import equinox as eqx
@@ -11,18 +11,17 @@ import jax
 import jax.random as jr
 from jax.sharding import Mesh
 
+from .._inputs import as_choice, as_count, as_key
+from .._values import shown
 from ._batches import InMemory, make_source
 from ._checkpoints import Checkpoints, FileCheckpoints
 from ._distributed import is_key, is_main, Placement
-from ._interrupt import InterruptGuard
 from ._loop import Run, Schedule
 from ._optimisers import make_optimiser
-from ._progress import make_progress
-from ._requests import check_request
-from ._result import FitResult, StopReason
+from ._result import FitResult
 from ._step import CompiledStep, initial_state
 from ._validation import Best, Validator
-from .trackers import JSONL, Tracker
+from .trackers import JSONL, TqdmProgress, Tracker
 
 
 def fit(
@@ -129,24 +128,11 @@ def fit(
         abx.save("model.abx", result.model)
         ```
     """
-    check_request(
-        model,
-        data,
-        objective,
-        key,
-        checkpoint,
-        hooks,
-        trackers,
-        steps=steps,
-        epochs=epochs,
-        batch_size=batch_size,
-        validate_every=validate_every,
-        checkpoint_every=checkpoint_every,
-        log_every=log_every,
-        patience=patience,
-    )
-    key_data, key_step, key_validation = jr.split(key, 3)
+    _check_kinds(model, data, objective, checkpoint, hooks, trackers)
+    key_data, key_step, key_validation = jr.split(as_key(key), 3)
     place = Placement(mesh)
+    if batch_size is not None:
+        batch_size = as_count("batch_size", batch_size)
     source = make_source(data, batch_size, key_data)
     if isinstance(source, InMemory) and source.batch_size % place.size:
         raise ValueError(
@@ -154,20 +140,22 @@ def fit(
             "devices of the mesh."
         )
     validates = metric is not None or validation is not None
-    schedule = _schedule(
-        source.steps_per_epoch,
-        steps,
-        epochs,
-        validate_every,
-        checkpoint_every,
-        log_every,
-        patience if validates else _no_patience(patience),
-    )
-    if mode not in ("min", "max"):
-        raise ValueError(f'mode must be "min" or "max", got {mode!r}.')
-
+    if patience is not None and not validates:
+        raise ValueError("patience needs a validation set or a metric.")
+    as_choice("mode", mode, ("min", "max"))
     if average is not None and not 0 <= average < 1:
         raise ValueError(f"average must be in [0, 1) or None, got {average}.")
+    total = _total_steps(source.steps_per_epoch, steps, epochs)
+    usual = source.steps_per_epoch or max(1, total // 20)
+    validate_every = usual if validate_every is None else validate_every
+    checkpoint_every = validate_every if checkpoint_every is None else checkpoint_every
+    schedule = Schedule(
+        steps=total,
+        validate_every=as_count("validate_every", validate_every),
+        checkpoint_every=as_count("checkpoint_every", checkpoint_every),
+        log_every=as_count("log_every", log_every),
+        patience=None if patience is None else as_count("patience", patience),
+    )
 
     selected, other = eqx.partition(model, trainable)
     params, rest = eqx.partition(selected, eqx.is_inexact_array)
@@ -177,7 +165,8 @@ def fit(
         raise ValueError("the model has no trainable arrays; check `trainable`.")
 
     rule = make_optimiser(optimiser, learning_rate, weight_decay, clip)
-    checkpoints = _checkpoints(checkpoint)
+    if isinstance(checkpoint, str | os.PathLike):
+        checkpoint = FileCheckpoints(checkpoint)
     run = Run(
         place=place,
         source=source,
@@ -186,18 +175,20 @@ def fit(
         frozen=frozen,
         static=static,
         validator=None,
-        checkpoints=checkpoints,
+        checkpoints=checkpoint,
         fingerprint=_fingerprint(key, source, mode, average),
         schedule=schedule,
         best=Best(mode),
         hooks=tuple(hooks),
     )
-    with _held(checkpoints):
-        if checkpoints is not None:
-            if resume:
-                run.restore()
-            elif is_main() or not isinstance(checkpoints, FileCheckpoints):
-                checkpoints.clear()
+    folder = checkpoint if isinstance(checkpoint, FileCheckpoints) else None
+    with contextlib.ExitStack() as stack:
+        if folder is not None and is_main():
+            stack.enter_context(folder.lock)
+        if resume:
+            run.restore()
+        elif checkpoint is not None and (folder is None or is_main()):
+            checkpoint.clear()
         if validates:
             run.validator = Validator(
                 metric,
@@ -209,13 +200,15 @@ def fit(
                 key_validation,
                 place,
             )
-        if log is None and isinstance(checkpoints, FileCheckpoints):
-            log = checkpoints.folder / "log.jsonl"
+        if log is None and folder is not None:
+            log = folder.folder / "log.jsonl"
         if is_main():
             if log is not None:
-                run.trackers.append(JSONL(Path(log), run.step if run.step else None))
+                run.trackers.append(JSONL(log, run.step or None))
             run.trackers.extend(trackers)
-        run.progress = make_progress(progress, schedule.steps, run.step, is_main())
+            if progress is not False:
+                make = TqdmProgress if progress is True else progress
+                run.progress = make(schedule.steps, run.step)
         start = {
             "steps": schedule.steps,
             "parameters": count,
@@ -223,87 +216,63 @@ def fit(
             "processes": jax.process_count(),
             "resumed": run.step > 0,
         }
-        return _guarded(run, start)
+        return run.to_result(start)
 
 
-def _held(checkpoints: Checkpoints | None) -> Any:
-    """Keeps the folder of checkpoints for this process, if it writes there."""
-    if isinstance(checkpoints, FileCheckpoints) and is_main():
-        return checkpoints.lock
-    return contextlib.nullcontext()
+def _check_kinds(
+    model: Any, data: Any, objective: Any, checkpoint: Any, hooks: Any, trackers: Any
+) -> None:
+    """A `TypeError` for arguments of the wrong kind, before anything is compiled."""
+    if isinstance(model, type):
+        raise TypeError(
+            f"`model` is the class {model.__name__}: build one, for instance "
+            f"`{model.__name__}(..., key=key)`."
+        )
+    _check_function("objective", objective, ("model", "batch", "key"))
+    if inspect.isfunction(data) or inspect.ismethod(data):
+        _check_function("data", data, ("key", "step"))
+    if not isinstance(checkpoint, str | os.PathLike | Checkpoints | None):
+        raise TypeError(
+            "`checkpoint` must be a folder or an object with `save`, `restore` and "
+            f"`clear`, got {shown(checkpoint)}."
+        )
+    if not isinstance(hooks, Sequence) or not all(callable(h) for h in hooks):
+        raise TypeError(f"`hooks` must be a list of functions, got {shown(hooks)}.")
+    if not isinstance(trackers, Sequence) or not all(
+        isinstance(t, Tracker) for t in trackers
+    ):
+        raise TypeError(
+            "`trackers` must be a list of objects with `log` and `close`, got "
+            f"{shown(trackers)}."
+        )
 
 
-def _guarded(run: Run, start: dict[str, Any]) -> FitResult:
-    """Runs with Ctrl-C deferred, and closes what was opened."""
-    stop: StopReason
+def _check_function(name: str, value: Any, wanted: tuple[str, ...]) -> None:
+    call = f"{name}({', '.join(wanted)})"
+    if not callable(value):
+        raise TypeError(f"`{name}` must be a function `{call}`, got {shown(value)}.")
     try:
-        with InterruptGuard() as guard:
-            try:
-                if run.step < run.schedule.steps:
-                    batch = run.source(run.step)
-                    run.step_fn.compile(run.state, batch, run.frozen)
-                start["compile_seconds"] = run.step_fn.compile_seconds
-                run.emit("start", start)
-                stop = run.run(guard)
-            except KeyboardInterrupt:
-                if any(x.is_deleted() for x in jax.tree.leaves(run.state)):
-                    raise
-                run.drain()
-                stop = "interrupted" if run.failure is None else "non-finite"
-            if stop != "non-finite":
-                run.save()
-            return run.result(stop)
-    finally:
-        if run.progress is not None:
-            run.progress.close()
-        for tracker in run.trackers:
-            tracker.close()
+        signature = inspect.signature(value)
+    except (TypeError, ValueError):
+        return  # a function that does not say what it takes
+    try:
+        signature.bind(*wanted)
+    except TypeError as error:
+        raise TypeError(
+            f"`{name}` is called as `{call}`, but takes `{signature}`: {error}."
+        ) from None
 
 
-def _no_patience(patience: int | None) -> None:
-    if patience is not None:
-        raise ValueError("patience needs a validation set or a metric.")
-
-
-def _schedule(
-    per_epoch: int | None,
-    steps: int | None,
-    epochs: int | None,
-    validate_every: int | None,
-    checkpoint_every: int | None,
-    log_every: int,
-    patience: int | None,
-) -> Schedule:
+def _total_steps(per_epoch: int | None, steps: Any, epochs: Any) -> int:
     if (steps is None) == (epochs is None):
         raise ValueError("give exactly one of `steps` and `epochs`.")
-    if epochs is not None:
-        if per_epoch is None:
-            raise ValueError(
-                "a function `data(key, step)` has no epochs: give `steps` instead."
-            )
-        steps = epochs * per_epoch
-    assert steps is not None
-    usual = max(1, steps // 20) if per_epoch is None else per_epoch
-    validate_every = usual if validate_every is None else validate_every
-    checkpoint_every = validate_every if checkpoint_every is None else checkpoint_every
-    for name, value in [
-        ("steps", steps),
-        ("validate_every", validate_every),
-        ("checkpoint_every", checkpoint_every),
-        ("log_every", log_every),
-        ("patience", 1 if patience is None else patience),
-    ]:
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
-    return Schedule(steps, validate_every, checkpoint_every, log_every, patience)
-
-
-def _checkpoints(checkpoint: Any) -> Checkpoints | None:
-    if checkpoint is None:
-        return None
-    if isinstance(checkpoint, str | os.PathLike):
-        return FileCheckpoints(checkpoint)
-    return checkpoint
+    if epochs is None:
+        return as_count("steps", steps)
+    if per_epoch is None:
+        raise ValueError(
+            "a function `data(key, step)` has no epochs: give `steps` instead."
+        )
+    return as_count("epochs", epochs) * per_epoch
 
 
 def _fingerprint(

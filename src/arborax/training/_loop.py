@@ -1,9 +1,12 @@
 """The training loop behind `fit`."""
 
 import dataclasses
+import signal
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from types import FrameType
 from typing import Any
 
 import equinox as eqx
@@ -19,12 +22,43 @@ from ._checkpoints import (
     unpack,
 )
 from ._distributed import any_process, broadcast_bytes, is_main, Placement
-from ._interrupt import InterruptGuard
-from ._progress import Progress
 from ._result import Event, FitResult, History, StopReason, Timings
-from ._step import CompiledStep, StepOutput, TrainState
+from ._step import CompiledStep, nonfinite_leaves, StepOutput, TrainState
 from ._validation import Best, Validator
-from .trackers import plain, Tracker
+from .trackers import plain, Progress, Tracker
+
+
+class InterruptGuard:
+    """A context in which the first SIGINT sets `requested`, the second raises.
+
+    A step donates its buffers: interrupted in the middle it would leave no state to
+    save. Outside the main thread Python delivers no signals, and the guard does
+    nothing.
+    """
+
+    def __init__(self):
+        self.requested = False
+        self._previous: Any = None
+        self._active = False
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+
+    def __enter__(self) -> "InterruptGuard":
+        if threading.current_thread() is threading.main_thread():
+            current = signal.getsignal(signal.SIGINT)
+            # Only Python's own handler is replaced: another one has its own plan.
+            if current is signal.default_int_handler:
+                self._previous = signal.signal(signal.SIGINT, self._handle)
+                self._active = True
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._active:
+            signal.signal(signal.SIGINT, self._previous)
+            self._active = False
 
 
 @dataclasses.dataclass
@@ -282,6 +316,32 @@ class Run:
 
     # --- the end ---------------------------------------------------------------------
 
+    def to_result(self, start: dict[str, Any]) -> FitResult:
+        """Runs with Ctrl-C deferred, and closes what was opened."""
+        stop: StopReason
+        try:
+            with InterruptGuard() as guard:
+                try:
+                    if self.step < self.schedule.steps:
+                        batch = self.source(self.step)
+                        self.step_fn.compile(self.state, batch, self.frozen)
+                    start["compile_seconds"] = self.step_fn.compile_seconds
+                    self.emit("start", start)
+                    stop = self.run(guard)
+                except KeyboardInterrupt:
+                    if any(x.is_deleted() for x in jax.tree.leaves(self.state)):
+                        raise
+                    self.drain()
+                    stop = "interrupted" if self.failure is None else "non-finite"
+                if stop != "non-finite":
+                    self.save()
+                return self.result(stop)
+        finally:
+            if self.progress is not None:
+                self.progress.close()
+            for tracker in self.trackers:
+                tracker.close()
+
     def _message(self, stop: StopReason) -> str:
         if stop == "non-finite":
             assert self.failure is not None
@@ -337,19 +397,6 @@ class Run:
             record["failure"] = plain(self.failure)
         self.emit("stop", record)
         return result
-
-
-def nonfinite_leaves(batch: Any) -> list[str]:
-    """Names of the arrays of a batch that hold NaN or infinity, with counts."""
-    found = []
-    for path, leaf in jtu.tree_leaves_with_path(
-        eqx.filter(batch, eqx.is_inexact_array_like)
-    ):
-        count = np.size(leaf) - int(np.isfinite(np.asarray(leaf)).sum())
-        if count:
-            name = jtu.keystr(path) or "it"
-            found.append(f"{name} ({count} of {np.size(leaf)} numbers)")
-    return found
 
 
 def plain_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -18,10 +18,10 @@ from .._values import shown
 from ._container import (
     check_names,
     decode,
+    decode_header,
     encode,
     FileFormatError,
     named_leaves,
-    read_meta,
     write_atomically,
 )
 from ._distributed import is_key
@@ -180,7 +180,8 @@ def read_header(path: str | os.PathLike) -> dict[str, Any]:
     A dictionary with `class`, `hyperparameters`, `arborax` (the version that wrote it)
     and `arrays` (name to `(shape, dtype)`).
     """
-    header = read_meta(path)
+    with open(path, "rb") as file:
+        header, _ = decode_header(file.read(), str(path))
     meta = header["meta"]
     return {
         "class": meta.get("class"),

@@ -1,6 +1,7 @@
 """The one compiled step: donated state, and a guard against non-finite numbers."""
 
 import contextlib
+import math
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -10,8 +11,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Bool, Int32
+from jaxtyping import Array, Bool, Inexact, Int32
 
+from .._inputs import as_array
+from ._batches import is_array
 from ._distributed import Placement
 from ._extras import require
 
@@ -142,7 +145,7 @@ class CompiledStep:
     def compile(self, state: TrainState, batch: Any, frozen: Any) -> None:
         """Traces and compiles for the shapes of this batch; keeps the time it took."""
         self._frozen = self._place.replicate(frozen)
-        arrays, self._rest = eqx.partition(batch, _is_array)
+        arrays, self._rest = eqx.partition(batch, _is_traced)
         arrays = self._place.batch(arrays)
         self._signature = _signature(arrays)
         options: dict[str, Any] = {"donate_argnums": 0}
@@ -155,7 +158,7 @@ class CompiledStep:
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, state: TrainState, batch: Any) -> tuple[TrainState, StepOutput]:
-        arrays, _ = eqx.partition(batch, _is_array)
+        arrays, _ = eqx.partition(batch, _is_traced)
         arrays = self._place.batch(arrays)
         if _signature(arrays) != self._signature:
             raise ValueError(
@@ -173,8 +176,8 @@ def _lenient() -> Iterator[None]:
         yield
 
 
-def _is_array(x: Any) -> bool:
-    return eqx.is_array(x) or isinstance(x, np.ndarray | np.generic)
+def _is_traced(x: Any) -> bool:
+    return is_array(x) or isinstance(x, np.generic)
 
 
 def _select(ok: Any, new: Any, old: Any) -> Any:
@@ -188,3 +191,40 @@ def _signature(arrays: Any) -> tuple:
 
 def _text(signature: Any) -> str:
     return ", ".join(f"{dtype}{list(shape)}" for dtype, shape in signature[1])
+
+
+def first_nonfinite(values: Inexact[Array, "..."], axis: int = 0) -> Int32[Array, ""]:
+    """The first index along an axis with a `nan` or infinity anywhere in it, or -1.
+
+    Return it from an objective, `loss, {"window": first_nonfinite(ys, axis=1)}`, and
+    `fit` reports the window in which a solution left the finite numbers.
+
+    **Arguments:**
+
+    - `values`: any array, for example states `(batch, windows, channels)`.
+    - `axis`: the axis of windows or times.
+    """
+    values = as_array("values", values)
+    whole = isinstance(axis, int | np.integer)
+    if not whole or not -values.ndim <= axis < values.ndim:
+        raise ValueError(
+            f"`axis` must be the number of an axis of `values` of shape {values.shape}."
+        )
+    bad = ~jnp.isfinite(jnp.moveaxis(values, axis, 0))
+    bad = jnp.any(bad.reshape(bad.shape[0], math.prod(bad.shape[1:])), axis=1)
+    if not bad.shape[0]:
+        return jnp.full((), -1, jnp.int32)
+    return jnp.where(jnp.any(bad), jnp.argmax(bad), -1).astype(jnp.int32)
+
+
+def nonfinite_leaves(batch: Any) -> list[str]:
+    """Names of the arrays of a batch that hold NaN or infinity, with counts."""
+    found = []
+    for path, leaf in jax.tree_util.tree_leaves_with_path(
+        eqx.filter(batch, eqx.is_inexact_array_like)
+    ):
+        count = np.size(leaf) - int(np.isfinite(np.asarray(leaf)).sum())
+        if count:
+            name = jax.tree_util.keystr(path) or "it"
+            found.append(f"{name} ({count} of {np.size(leaf)} numbers)")
+    return found

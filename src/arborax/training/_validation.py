@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from ._batches import leading_size, take_rows
+from ._batches import is_array, leading_size, take_rows
 from ._distributed import broadcast_float, Placement
 from ._step import call_objective
 
@@ -33,41 +33,6 @@ class Best:
         return value < self.value if self.mode == "min" else value > self.value
 
 
-class ObjectiveMetric:
-    """The mean objective over the validation set, in batches, all with the same key."""
-
-    def __init__(
-        self,
-        objective: Callable,
-        validation: Any,
-        batch_size: int | None,
-        place: Placement,
-    ):
-        self._size = leading_size(validation, "validation")
-        self._data = validation
-        self._batch = min(batch_size or self._size, self._size)
-        self._place = place
-
-        @eqx.filter_jit
-        def evaluate(model: Any, batch: Any, key: Any) -> Any:
-            return call_objective(objective, model, batch, key)[0]
-
-        self._evaluate = evaluate
-
-    def __call__(self, model: Any, key: Any) -> float:
-        """`model` and `key` live where the placement put them."""
-        total = 0.0
-        for first in range(0, self._size, self._batch):
-            rows = slice(first, min(first + self._batch, self._size))
-            arrays, rest = eqx.partition(
-                take_rows(self._data, rows),
-                lambda x: eqx.is_array(x) or isinstance(x, np.ndarray),
-            )
-            batch = eqx.combine(self._place.batch(arrays), rest)
-            total += float(self._evaluate(model, batch, key)) * (rows.stop - rows.start)
-        return total / self._size
-
-
 def _pair(out: Any) -> tuple[Any, Any]:
     return (out[0], out[1]) if isinstance(out, tuple) and len(out) == 2 else (out, {})
 
@@ -77,7 +42,9 @@ class Validator:
 
     A user's metric is called plainly (it may use NumPy or SciPy) as
     `metric(model, validation, key)` on copies of the arrays on the default device; in
-    several processes each computes it and the value of process 0 counts.
+    several processes each computes it and the value of process 0 counts. Without one,
+    the value is the mean objective over the validation set, in batches, all with the
+    same key.
     """
 
     def __init__(
@@ -93,17 +60,32 @@ class Validator:
     ):
         self._metric, self._validation, self._place = metric, validation, place
         self._frozen, self._static, self._key = frozen, static, key
-        self._mean: ObjectiveMetric | None = None
         if metric is None:
-            self._mean = ObjectiveMetric(objective, validation, batch_size, place)
-            self._frozen = place.replicate(frozen)
-            self._key = place.replicate(key)
+            self._size = leading_size(validation, "validation")
+            self._batch = min(batch_size or self._size, self._size)
+            self._frozen, self._key = place.replicate((frozen, key))
+
+            @eqx.filter_jit
+            def evaluate(model: Any, batch: Any, key: Any) -> Any:
+                return call_objective(objective, model, batch, key)[0]
+
+            self._evaluate = evaluate
+
+    def _mean_objective(self, model: Any) -> float:
+        total = 0.0
+        for first in range(0, self._size, self._batch):
+            rows = slice(first, min(first + self._batch, self._size))
+            batch = take_rows(self._validation, rows)
+            arrays, rest = eqx.partition(batch, is_array)
+            batch = eqx.combine(self._place.batch(arrays), rest)
+            loss = self._evaluate(model, batch, self._key)
+            total += float(loss) * (rows.stop - rows.start)
+        return total / self._size
 
     def __call__(self, params: Any) -> tuple[float, dict[str, Any]]:
-        if self._mean is not None:
+        if self._metric is None:
             model = eqx.combine(params, self._frozen, self._static)
-            return broadcast_float(self._mean(model, self._key)), {}
-        assert self._metric is not None
+            return broadcast_float(self._mean_objective(model)), {}
         model = eqx.combine(self._place.local(params), self._frozen, self._static)
         value, extra = _pair(self._metric(model, self._validation, self._key))
         if np.shape(value) != ():

@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._inputs import as_count, as_number, as_numbers
+from .._inputs import as_count, as_number, as_real
 from .._values import shown
 
 
@@ -32,12 +32,7 @@ def _namespace(*arrays: Any) -> Any:
 
 def _real(name: str, value: Any, axes: int = 1, empty: bool = False) -> Any:
     """Real floating numbers with at least `axes` axes, in NumPy or JAX as they came."""
-    array = as_numbers(name, value)
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise TypeError(
-            f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
-            f"first, e.g. `{name}.astype(float)`."
-        )
+    array = as_real(name, value)
     if array.ndim < axes or (0 in array.shape and not empty):
         raise ValueError(
             f"`{name}` must have at least {axes} axes, none of them empty, got shape "

@@ -1,9 +1,10 @@
-"""Where the numbers of a run go: a JSONL file, or a tracking service."""
+"""Where the numbers of a run go: a JSONL file, a tracking service, a progress bar."""
 
 import contextlib
 import json
 import math
 import os
+import sys
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -144,3 +145,42 @@ def wandb(**options: Any) -> Tracker:
 def trackio(**options: Any) -> Tracker:
     """A Trackio tracker (local first); `options` go to `trackio.init`."""
     return _Service(require("trackio", None, "the trackio tracker"), options)
+
+
+@runtime_checkable
+class Progress(Protocol):
+    """What `fit` needs of a progress bar."""
+
+    def update(self, step: int, info: dict[str, float]) -> None:
+        """Shows that `step` steps are done, with a few numbers."""
+        ...
+
+    def close(self) -> None:
+        """Ends the bar."""
+        ...
+
+
+class TqdmProgress:
+    """A `tqdm` bar on standard error: steps done, time left, loss, best metric.
+
+    Drawn twice a second on a terminal, every ten seconds into a file.
+    """
+
+    def __init__(self, total: int, initial: int = 0):
+        tqdm = require("tqdm", "train", "the progress bar (or pass progress=False)")
+        self._step = initial
+        self._bar = tqdm.tqdm(
+            total=total,
+            initial=initial,
+            unit="step",
+            mininterval=0.5 if sys.stderr.isatty() else 10.0,
+            dynamic_ncols=True,
+        )
+
+    def update(self, step: int, info: dict[str, float]) -> None:
+        self._bar.set_postfix({k: f"{v:.4g}" for k, v in info.items()}, refresh=False)
+        self._bar.update(step - self._step)
+        self._step = step
+
+    def close(self) -> None:
+        self._bar.close()
