@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from .._values import refuse
 from ._checks import check_arrays, check_methods, named
+from ._functions import safe_norm
 
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]
@@ -72,10 +73,10 @@ class AbstractGeometry(eqx.Module):
         """Number of frame fields, the length of frame coordinates."""
 
     @property
-    @abc.abstractmethod
     def manifold_dim(self) -> int:
         """Dimension of the manifold; smaller than `dim` if the frame is
         over-complete."""
+        return self.dim
 
     @property
     @abc.abstractmethod
@@ -155,9 +156,10 @@ class AbstractGeometry(eqx.Module):
         """Frame coordinates of the shortest geodesic from `y` to `z`: the inverse of
         `exp` near zero."""
 
-    @abc.abstractmethod
     def distance(self, y: Point, z: Point) -> Float[Array, ""]:
-        """Riemannian distance (of the metric for which the frame is orthonormal)."""
+        """Riemannian distance of the metric for which the frame is orthonormal. By
+        default the length of `log(y, z)`, for connections with its geodesics."""
+        return safe_norm(self.log(y, z))
 
     @abc.abstractmethod
     def christoffel(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 
+from .._inputs import as_key
 from .._values import shown
 
 
@@ -36,12 +37,9 @@ def check_methods(cls: type) -> None:
     """Make the methods of a geometry refuse arguments of the wrong shape."""
     for name, kinds in METHODS.items():
         method = cls.__dict__.get(name)
-        if inspect.isfunction(method) and not _is_abstract(method):
+        abstract = getattr(method, "__isabstractmethod__", False)
+        if inspect.isfunction(method) and not abstract:
             setattr(cls, name, _checked(method, kinds))
-
-
-def _is_abstract(method: Callable) -> bool:
-    return getattr(method, "__isabstractmethod__", False)
 
 
 def _checked(method: Callable, kinds: tuple[str, ...]) -> Callable:
@@ -60,7 +58,7 @@ def _checked(method: Callable, kinds: tuple[str, ...]) -> Callable:
 
 def _check_argument(geometry: Any, name: str, kind: str, value: Any) -> None:
     if kind == "key":
-        check_key(value)
+        as_key(value)
     elif kind in ("point", "tangent"):
         what = f"a {kind} of {named(geometry)}"
         check_arrays(name, value, geometry.point_shape, what)
@@ -110,17 +108,3 @@ def _generator_shape(geometry: Any) -> Any:
     point = jtu.tree_map(array, geometry.point_shape, is_leaf=is_shape)
     out = jax.eval_shape(geometry.generator, point, array((geometry.dim,)))
     return jtu.tree_map(lambda leaf: tuple(leaf.shape), out)
-
-
-def check_key(key: Any) -> None:
-    """Refuse what is not one JAX random key."""
-    shape, dtype = getattr(key, "shape", None), getattr(key, "dtype", None)
-    if dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key):
-        fits = shape == ()
-    else:
-        fits = dtype == jnp.uint32 and shape is not None and len(shape) == 1
-    if not fits:
-        raise TypeError(
-            f"`key` must be one JAX random key, got {shown(key)}. Make one by "
-            "`jax.random.key(0)`; for a batch use `jax.vmap`."
-        )

@@ -7,10 +7,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from .._xla import scan
-from ._checks import as_sample
 from ._features import tensor_multiply
 from ._kernel import Path
-from ._prepare import check_kind, prepare
+from ._prepare import as_sample, check_kind, prepare
 
 
 def _with_martingales(dx: Array, depth: int) -> tuple[Array, Array]:

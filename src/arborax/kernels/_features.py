@@ -22,8 +22,7 @@ from .._values import is_concrete, refuse
 from .._xla import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
-from ._checks import as_brackets
-from ._prepare import check_kind, Kind
+from ._prepare import as_brackets, check_kind, Kind
 
 
 InnerProduct = Literal["hopf", "trees"]

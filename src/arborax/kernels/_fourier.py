@@ -21,10 +21,8 @@ from .._inputs import (
 )
 from .._values import is_concrete, refuse
 from .._xla import custom_jvp
-from ._checks import as_sample
-from ._iterated import random_levels
-from ._prepare import Brackets, prepare
-from ._shapes import forest_shapes, ladder, shape_symmetry
+from ._iterated import forest_shapes, ladder, random_levels, shape_symmetry
+from ._prepare import as_sample, Brackets, prepare
 
 
 _BLOCK = 2**18  # numbers per array in one block of paths: stay near the cache

@@ -1,10 +1,11 @@
-"""Iterated sums of scalar functions along paths, with few cumulative sums.
+"""Iterated sums of scalar functions along paths, indexed by unlabelled trees.
 
 The first sum of a chain is explicit (`sum du = u_n - u_0`), and so is the last one,
 read backwards: `sum_n P_n du_n = sum_k dP_k (u_end - u_{k+1})`. Chains of up to three
 functions are then plain reductions.
 """
 
+import functools as ft
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,36 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._xla import running_sums
-from ._shapes import Shape
+
+
+Shape = tuple  # children of the root, sorted; a vertex is ()
+
+
+@ft.lru_cache(None)
+def forest_shapes(weight: int) -> tuple[tuple[Shape, ...], ...]:
+    """Forests of unlabelled trees with `weight` vertices, as sorted tuples."""
+    if weight == 0:
+        return ((),)
+    found = set()
+    for size in range(1, weight + 1):
+        for tree in forest_shapes(size - 1):
+            for rest in forest_shapes(weight - size):
+                found.add(tuple(sorted((tree, *rest))))
+    return tuple(sorted(found))
+
+
+def ladder(weight: int) -> Shape:
+    """The tree without branches."""
+    shape: Shape = ()
+    for _ in range(weight - 1):
+        shape = (shape,)
+    return shape
+
+
+def shape_symmetry(forest: tuple[Shape, ...]) -> int:
+    """Symmetry factor of an unlabelled forest."""
+    own = math.prod(math.factorial(forest.count(t)) for t in set(forest))
+    return own * math.prod(shape_symmetry(t) for t in forest)
 
 
 class _Trees:

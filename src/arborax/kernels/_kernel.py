@@ -11,7 +11,6 @@ from .._inputs import as_choice, as_count, as_flag, as_number
 from .._values import is_concrete, refuse, shown
 from ..paths import SampledPath
 from ._blocks import in_blocks
-from ._checks import as_sample, check_alike
 from ._evaluate import evaluate
 from ._features import (
     explicit_features,
@@ -21,7 +20,7 @@ from ._features import (
     InnerProduct,
     robust_normalisation,
 )
-from ._prepare import Brackets, check_kind, Kind, prepare
+from ._prepare import as_sample, Brackets, check_alike, check_kind, Kind, prepare
 from ._scale import pooled_scale
 from ._static import (
     AbstractStaticKernel,

@@ -9,10 +9,9 @@ from jaxtyping import Array, Float
 
 from .._inputs import as_count
 from ..paths import SampledPath
-from ._checks import as_sample, check_alike
 from ._fourier import RandomFourierSignature
 from ._kernel import Path, SignatureKernel
-from ._prepare import Brackets
+from ._prepare import as_sample, Brackets, check_alike
 
 
 AnyKernel = SignatureKernel | RandomFourierSignature

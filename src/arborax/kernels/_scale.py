@@ -11,7 +11,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_values
 from .._values import is_concrete, refuse
-from ._checks import as_brackets, check_alike
+from ._prepare import as_brackets, check_alike
 
 
 def path_size(
