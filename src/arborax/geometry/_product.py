@@ -15,10 +15,7 @@ class Product(AbstractGeometry):
 
     A point, an ambient tangent vector and a generator are **tuples** with one entry for
     each factor; frame coordinates are one array, the concatenation over the factors.
-    Points stay pytrees because their arrays have different shapes and meanings (a
-    rotation, a covariance): flattening would hide the shapes from every field and
-    every error message, while coordinates, which only enter linear algebra, lose
-    nothing. Solvers combine generators with `jax.tree_util.tree_map`.
+    Solvers combine generators with `jax.tree_util.tree_map`.
 
     Everything is done factor by factor: connection, brackets and geodesics are those of
     the factors, `distance` is the root of the sum of squares. `connection` is that

@@ -243,27 +243,28 @@ def _solve(
             bottom = bottom[:, :, :, None] + integral
         return side, bottom
 
-    u, f, r, q = [], [], [], []
-    for k in [] if depth is None else range(depth + 1):
-        u.append(main(f, r, q, k))
-        if kind == "branched" and k:
-            f.append(forests_from_trees(tuple(u[1:]))[k])
-        else:
-            f.append(jnp.ones_like(u[k]) if kind == "branched" else u[k])
-        r_k, q_k = auxiliary(f, r, q, k)
-        r.append(r_k)
-        q.append(q_k)
     if depth is None:
         size = rule.shape[0]
-        repeated = lambda a, axis: jnp.repeat(jnp.expand_dims(a, axis), size, axis)  # noqa: E731
         u = [free(None)]
-        r = [None if a is None else repeated(a, 2) for a in left.aux]
-        q = [None if a is None else repeated(a, 3) for a in lower.aux]
+        r = [a if a is None else jnp.stack([a] * size, axis=2) for a in left.aux]
+        q = [a if a is None else jnp.stack([a] * size, axis=3) for a in lower.aux]
         for _ in range(size):
             f = [jnp.exp(u[0])] if kind == "branched" else u
-            u = [main(f, r, q, None)]
-            r_k, q_k = auxiliary(f, r, q, None)
-            r, q = [r_k], [q_k]
+            u, (r_new, q_new) = [main(f, r, q, None)], auxiliary(f, r, q, None)
+            r, q = [r_new], [q_new]
+    else:
+        u, f, r, q = [], [], [], []
+        for k in range(depth + 1):
+            u.append(main(f, r, q, k))
+            if kind != "branched":
+                f.append(u[k])
+            elif k == 0:
+                f.append(jnp.ones_like(u[0]))
+            else:
+                f.append(forests_from_trees(tuple(u[1:]))[k])
+            r_new, q_new = auxiliary(f, r, q, k)
+            r.append(r_new)
+            q.append(q_new)
     upper = [None if v is None else v[:, :, :, -1] for v in q]
     right = [None if v is None else v[:, :, -1] for v in r]
     return _Edge([v[:, :, -1] for v in u], upper), _Edge([v[:, -1] for v in u], right)

@@ -5,15 +5,23 @@ from typing import Any, Literal
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
 from .._inputs import as_floating, as_numbers, as_values, is_suffix
+from .._values import is_concrete, refuse
 from ..paths import add_basepoint, add_time, lead_lag, SampledPath
 
 
 Kind = Literal["geometric", "ito", "branched", "planar"]
 Brackets = Literal["left-point", "realised", "canonical"] | Float[Array, "..."] | None
 KINDS = ("geometric", "ito", "branched", "planar")
+
+
+def refuse_beyond(values: Array, limit: float, message: str) -> Array:
+    """`values`, refused unless all are numbers of modulus below `limit`."""
+    known = np.asarray(values) if is_concrete(values) else values
+    return refuse(values, ~(abs(known) < limit), message)
 
 
 def check_kind(kind: str, depth: int | None) -> None:
@@ -39,16 +47,14 @@ def as_sample(name: str, paths: Any) -> Any:
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
             f"first, e.g. `{name}.astype(float)`."
         )
-    if len(shape) == 2:
-        raise ValueError(
-            f"`{name}` must be a sample of paths (n, times, channels), got shape "
-            f"{shape}. If its paths have one channel, pass `{name}[..., None]`; if it "
-            f"is a single path, pass `{name}[None]`."
-        )
     if len(shape) != 3:
+        advice = (
+            f"If its paths have one channel, pass `{name}[..., None]`; if it is a "
+            f"single path, pass `{name}[None]`."
+        )
         raise ValueError(
             f"`{name}` must be a sample of paths (n, times, channels), got shape "
-            f"{shape}. Flatten its leading axes."
+            f"{shape}. {advice if len(shape) == 2 else 'Flatten its leading axes.'}"
         )
     if shape[0] == 0:
         raise ValueError(f"`{name}` holds no path: its shape is {shape}.")
