@@ -3,7 +3,7 @@
 import abc
 import functools as ft
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import equinox as eqx
 import jax
@@ -247,17 +247,16 @@ def default_dtype(dtype):
     return jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
 
 
-def check_connection(connection: str, allowed: tuple[str, ...], name: str) -> None:
-    """Raise a `ValueError` for a connection the geometry does not have."""
-    if connection not in allowed:
-        raise ValueError(
-            f"{name} has the connections {allowed}, got connection={connection!r}."
-        )
-
-
-def check_size(n: int, least: int, name: str) -> None:
-    """Raise unless `n` is an integer of at least `least`."""
+def check_geometry(geometry: Any, least: int, *connections: str) -> None:
+    """Raise unless the size `n` is an integer of at least `least` and the connection
+    one of those named."""
+    name, n = f"{type(geometry).__name__}(n)", geometry.n
     if isinstance(n, bool) or not isinstance(n, int):
-        raise TypeError(f"{name}(n) needs an integer n, got {n!r}.")
+        raise TypeError(f"{name} needs an integer n, got {n!r}.")
     if n < least:
-        raise ValueError(f"{name}(n) needs n >= {least}, got n={n}.")
+        raise ValueError(f"{name} needs n >= {least}, got n={n}.")
+    if geometry.connection not in connections:
+        raise ValueError(
+            f"{name} has the connections {connections}, got "
+            f"connection={geometry.connection!r}."
+        )

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import AbstractGeometry, check_size, default_dtype
+from ._base import AbstractGeometry, check_geometry, default_dtype
 
 
 Vector = Float[Array, " n"]
@@ -25,7 +25,7 @@ class Euclidean(AbstractGeometry):
     n: int = eqx.field(static=True)
 
     def __check_init__(self):
-        check_size(self.n, 1, "Euclidean")
+        check_geometry(self, 1, "levi-civita")
 
     @property
     def connection(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -5,13 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import asinh_over_sinh, safe_norm, stumpff
 from ._matrix import commutator, expm, matvec
 
@@ -57,8 +51,7 @@ class Hyperbolic(AbstractGeometry):
     connection: str = eqx.field(default="levi-civita", static=True, kw_only=True)
 
     def __check_init__(self):
-        check_size(self.n, 1, "Hyperbolic")
-        check_connection(self.connection, ("levi-civita", "frame"), "Hyperbolic(n)")
+        check_geometry(self, 1, "levi-civita", "frame")
 
     @property
     def dim(self) -> int:

@@ -5,13 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import safe_norm, stumpff
 from ._matrix import commutator, matmul, matvec, transpose
 from ._rotation import feedback, hat, log_rotation_3, vee
@@ -58,10 +52,9 @@ class SE(AbstractGeometry):
     connection: str = eqx.field(default="frame", static=True, kw_only=True)
 
     def __check_init__(self):
-        check_size(self.n, 1, "SE")
+        check_geometry(self, 1, "frame", "levi-civita")
         if self.n != 3:
             raise ValueError(f"Only SE(3) is available, got SE({self.n}).")
-        check_connection(self.connection, ("frame", "levi-civita"), "SE(3)")
 
     @property
     def dim(self) -> int:

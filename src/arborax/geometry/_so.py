@@ -5,13 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._matrix import commutator, matmul, transpose
 from ._rotation import exp_skew, feedback, hat, log_rotation, vee
 from .heads import gram_schmidt_6d, project_rotation
@@ -52,8 +46,7 @@ class SO(AbstractGeometry):
     connection: str = eqx.field(default="frame", static=True, kw_only=True)
 
     def __check_init__(self):
-        check_size(self.n, 2, "SO")
-        check_connection(self.connection, ("frame", "levi-civita"), "SO(n)")
+        check_geometry(self, 2, "frame", "levi-civita")
 
     @property
     def dim(self) -> int:

@@ -9,13 +9,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._xla import small_einsum
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import safe_norm
 from ._matrix import (
     cholesky,
@@ -113,15 +107,12 @@ class SPD(AbstractGeometry):
     def __init__(
         self, n: int, frame: str = "cholesky", *, connection: str = "levi-civita"
     ):
-        check_size(n, 1, "SPD")
-        check_connection(connection, ("levi-civita", "frame"), "SPD(n)")
         if frame not in ("cholesky", "root"):
             raise ValueError(
                 f"SPD(n) has the frames ('cholesky', 'root'), got frame={frame!r}."
             )
-        self.n = n
-        self.root = frame
-        self.connection = connection
+        self.n, self.root, self.connection = n, frame, connection
+        check_geometry(self, 1, "levi-civita", "frame")
 
     @property
     def dim(self) -> int:

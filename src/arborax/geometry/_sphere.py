@@ -5,13 +5,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import angle_over_sine, stumpff
 from ._matrix import commutator, expm, matvec
 
@@ -52,13 +46,10 @@ class Sphere(AbstractGeometry):
     """
 
     n: int = eqx.field(static=True)
-    connection: str = eqx.field(static=True)
+    connection: str = eqx.field(default="levi-civita", static=True, kw_only=True)
 
-    def __init__(self, n: int, *, connection: str = "levi-civita"):
-        check_size(n, 1, "Sphere")
-        check_connection(connection, ("levi-civita",), "Sphere(n)")
-        self.n = n
-        self.connection = connection
+    def __check_init__(self):
+        check_geometry(self, 1, "levi-civita")
 
     @property
     def dim(self) -> int:
