@@ -3,7 +3,7 @@
 import abc
 import functools as ft
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Any, TYPE_CHECKING, TypeAlias
 
 import equinox as eqx
 import jax
@@ -14,6 +14,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from .._values import refuse
 from ._checks import check_arrays, check_methods, named
+from ._functions import safe_norm
 
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]
@@ -72,10 +73,10 @@ class AbstractGeometry(eqx.Module):
         """Number of frame fields, the length of frame coordinates."""
 
     @property
-    @abc.abstractmethod
     def manifold_dim(self) -> int:
         """Dimension of the manifold; smaller than `dim` if the frame is
         over-complete."""
+        return self.dim
 
     @property
     @abc.abstractmethod
@@ -155,9 +156,10 @@ class AbstractGeometry(eqx.Module):
         """Frame coordinates of the shortest geodesic from `y` to `z`: the inverse of
         `exp` near zero."""
 
-    @abc.abstractmethod
     def distance(self, y: Point, z: Point) -> Float[Array, ""]:
-        """Riemannian distance (of the metric for which the frame is orthonormal)."""
+        """Riemannian distance of the metric for which the frame is orthonormal. By
+        default the length of `log(y, z)`, for connections with its geodesics."""
+        return safe_norm(self.log(y, z))
 
     @abc.abstractmethod
     def christoffel(self, y: Point, u: Coordinates, v: Coordinates) -> Coordinates:
@@ -245,17 +247,16 @@ def default_dtype(dtype):
     return jnp.result_type(float) if dtype is None else jnp.dtype(dtype)
 
 
-def check_connection(connection: str, allowed: tuple[str, ...], name: str) -> None:
-    """Raise a `ValueError` for a connection the geometry does not have."""
-    if connection not in allowed:
-        raise ValueError(
-            f"{name} has the connections {allowed}, got connection={connection!r}."
-        )
-
-
-def check_size(n: int, least: int, name: str) -> None:
-    """Raise unless `n` is an integer of at least `least`."""
+def check_geometry(geometry: Any, least: int, *connections: str) -> None:
+    """Raise unless the size `n` is an integer of at least `least` and the connection
+    one of those named."""
+    name, n = f"{type(geometry).__name__}(n)", geometry.n
     if isinstance(n, bool) or not isinstance(n, int):
-        raise TypeError(f"{name}(n) needs an integer n, got {n!r}.")
+        raise TypeError(f"{name} needs an integer n, got {n!r}.")
     if n < least:
-        raise ValueError(f"{name}(n) needs n >= {least}, got n={n}.")
+        raise ValueError(f"{name} needs n >= {least}, got n={n}.")
+    if geometry.connection not in connections:
+        raise ValueError(
+            f"{name} has the connections {connections}, got "
+            f"connection={geometry.connection!r}."
+        )

@@ -37,12 +37,9 @@ def check_methods(cls: type) -> None:
     """Make the methods of a geometry refuse arguments of the wrong shape."""
     for name, kinds in METHODS.items():
         method = cls.__dict__.get(name)
-        if inspect.isfunction(method) and not _is_abstract(method):
+        abstract = getattr(method, "__isabstractmethod__", False)
+        if inspect.isfunction(method) and not abstract:
             setattr(cls, name, _checked(method, kinds))
-
-
-def _is_abstract(method: Callable) -> bool:
-    return getattr(method, "__isabstractmethod__", False)
 
 
 def _checked(method: Callable, kinds: tuple[str, ...]) -> Callable:

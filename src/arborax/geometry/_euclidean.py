@@ -5,8 +5,10 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import AbstractGeometry, check_size, default_dtype
-from ._functions import safe_norm
+from ._base import AbstractGeometry, check_geometry, default_dtype
+
+
+Vector = Float[Array, " n"]
 
 
 class Euclidean(AbstractGeometry):
@@ -23,7 +25,7 @@ class Euclidean(AbstractGeometry):
     n: int = eqx.field(static=True)
 
     def __check_init__(self):
-        check_size(self.n, 1, "Euclidean")
+        check_geometry(self, 1, "levi-civita")
 
     @property
     def connection(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -39,73 +41,50 @@ class Euclidean(AbstractGeometry):
         return self.n
 
     @property
-    def manifold_dim(self) -> int:
-        return self.n
-
-    @property
     def point_shape(self) -> tuple[int]:
         return (self.n,)
 
-    def base_point(self, dtype=None) -> Float[Array, " n"]:
+    def base_point(self, dtype=None) -> Vector:
         """The origin."""
         return jnp.zeros(self.n, default_dtype(dtype))
 
-    def point_from_vector(self, x: Float[Array, " n"]) -> Float[Array, " n"]:
+    def point_from_vector(self, x: Vector) -> Vector:
         return x
 
-    def frame(self, y: Float[Array, " n"], u: Float[Array, " n"]) -> Float[Array, " n"]:
+    def frame(self, y: Vector, u: Vector) -> Vector:
         return u
 
-    def coordinates(
-        self, y: Float[Array, " n"], v: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def coordinates(self, y: Vector, v: Vector) -> Vector:
         return v
 
-    def generator(
-        self, y: Float[Array, " n"], u: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def generator(self, y: Vector, u: Vector) -> Vector:
         return u
 
-    def act(self, xi: Float[Array, " n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+    def act(self, xi: Vector, y: Vector) -> Vector:
         return y + xi
 
-    def fundamental(
-        self, xi: Float[Array, " n"], y: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def fundamental(self, xi: Vector, y: Vector) -> Vector:
         return xi
 
-    def lie_bracket(
-        self, xi: Float[Array, " n"], eta: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def lie_bracket(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.zeros_like(xi)
 
-    def exp(self, y: Float[Array, " n"], u: Float[Array, " n"]) -> Float[Array, " n"]:
+    def exp(self, y: Vector, u: Vector) -> Vector:
         return y + u
 
-    def log(self, y: Float[Array, " n"], z: Float[Array, " n"]) -> Float[Array, " n"]:
+    def log(self, y: Vector, z: Vector) -> Vector:
         return z - y
 
-    def distance(
-        self, y: Float[Array, " n"], z: Float[Array, " n"]
-    ) -> Float[Array, ""]:
-        return safe_norm(z - y)
-
-    def christoffel(
-        self, y: Float[Array, " n"], u: Float[Array, " n"], v: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def christoffel(self, y: Vector, u: Vector, v: Vector) -> Vector:
         return jnp.zeros_like(u)
 
-    def bracket(
-        self, y: Float[Array, " n"], u: Float[Array, " n"], v: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def bracket(self, y: Vector, u: Vector, v: Vector) -> Vector:
         return jnp.zeros_like(u)
 
-    def belongs(
-        self, y: Float[Array, " n"], tol: float | None = None
-    ) -> Bool[Array, ""]:
+    def belongs(self, y: Vector, tol: float | None = None) -> Bool[Array, ""]:
         """Every finite vector belongs."""
         return jnp.all(jnp.isfinite(y))
 
-    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, " n"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Vector:
         """Standard normal."""
         return jr.normal(key, (self.n,), default_dtype(dtype))

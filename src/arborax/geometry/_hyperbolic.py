@@ -5,15 +5,14 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import asinh_over_sinh, safe_norm, stumpff
-from ._matrix import expm, matmul, matvec
+from ._matrix import commutator, expm, matvec
+
+
+Vector = Float[Array, " m"]
+Coordinates = Float[Array, " n"]
+Matrix = Float[Array, "m m"]
 
 
 def _lift(x: Array) -> Array:
@@ -52,38 +51,29 @@ class Hyperbolic(AbstractGeometry):
     connection: str = eqx.field(default="levi-civita", static=True, kw_only=True)
 
     def __check_init__(self):
-        check_size(self.n, 1, "Hyperbolic")
-        check_connection(self.connection, ("levi-civita", "frame"), "Hyperbolic(n)")
+        check_geometry(self, 1, "levi-civita", "frame")
 
     @property
     def dim(self) -> int:
         return self.n
 
     @property
-    def manifold_dim(self) -> int:
-        return self.n
-
-    @property
     def point_shape(self) -> tuple[int]:
         return (self.n + 1,)
 
-    def base_point(self, dtype=None) -> Float[Array, " m"]:
+    def base_point(self, dtype=None) -> Vector:
         """The lowest point of the hyperboloid."""
         return _lift(jnp.zeros(self.n, default_dtype(dtype)))
 
-    def frame(self, y: Float[Array, " m"], u: Float[Array, " n"]) -> Float[Array, " m"]:
+    def frame(self, y: Vector, u: Coordinates) -> Vector:
         x = y[1:]
         time = jnp.sum(x * u)
         return jnp.concatenate([time[None], u + time / (1 + y[0]) * x])
 
-    def coordinates(
-        self, y: Float[Array, " m"], v: Float[Array, " m"]
-    ) -> Float[Array, " n"]:
+    def coordinates(self, y: Vector, v: Vector) -> Coordinates:
         return v[1:] - v[0] / (1 + y[0]) * y[1:]
 
-    def generator(
-        self, y: Float[Array, " m"], u: Float[Array, " n"]
-    ) -> Float[Array, "m m"]:
+    def generator(self, y: Vector, u: Coordinates) -> Matrix:
         # y v^flat - v y^flat with the large terms along x cancelled by hand.
         x = y[1:]
         boost = y[0] * u - jnp.sum(x * u) / (1 + y[0]) * x
@@ -92,24 +82,20 @@ class Hyperbolic(AbstractGeometry):
         below = jnp.concatenate([boost[:, None], outer - outer.T], axis=1)
         return jnp.concatenate([top[None, :], below], axis=0)
 
-    def act(self, xi: Float[Array, "m m"], y: Float[Array, " m"]) -> Float[Array, " m"]:
+    def act(self, xi: Matrix, y: Vector) -> Vector:
         if self.n > 2:
             return _lift(matvec(expm(xi), y)[1:])
         v = matvec(xi, y)
         _, c1, c2, *_ = stumpff(-jnp.sum(xi * xi.T) / 2)
         return _lift((y + c1 * v + c2 * matvec(xi, v))[1:])
 
-    def fundamental(
-        self, xi: Float[Array, "m m"], y: Float[Array, " m"]
-    ) -> Float[Array, " m"]:
+    def fundamental(self, xi: Matrix, y: Vector) -> Vector:
         return matvec(xi, y)
 
-    def lie_bracket(
-        self, xi: Float[Array, "m m"], eta: Float[Array, "m m"]
-    ) -> Float[Array, "m m"]:
-        return matmul(xi, eta) - matmul(eta, xi)
+    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
+        return commutator(xi, eta)
 
-    def exp(self, y: Float[Array, " m"], u: Float[Array, " n"]) -> Float[Array, " m"]:
+    def exp(self, y: Vector, u: Coordinates) -> Vector:
         if self.connection == "frame":
             return self._ball_line(y, u)
         c0, c1, *_ = stumpff(-jnp.sum(u * u))
@@ -124,7 +110,7 @@ class Hyperbolic(AbstractGeometry):
         z = z + a * c1 / (c0 - b / 2 * c1) * u
         return _lift(2 / (1 - jnp.sum(z * z)) * z)
 
-    def log(self, y: Float[Array, " m"], z: Float[Array, " m"]) -> Float[Array, " n"]:
+    def log(self, y: Vector, z: Vector) -> Coordinates:
         if self.connection == "frame":
             return self._ball_log(y, z)
         u = self._boosted(y, z)
@@ -148,35 +134,27 @@ class Hyperbolic(AbstractGeometry):
         sinh2 = (b * b - 4 * a * c) / (4 * product)
         return asinh_over_sinh(sinh2) / jnp.sqrt(product) * d
 
-    def distance(
-        self, y: Float[Array, " m"], z: Float[Array, " m"]
-    ) -> Float[Array, ""]:
+    def distance(self, y: Vector, z: Vector) -> Float[Array, ""]:
         """Hyperbolic distance, whatever the connection."""
         u = self._boosted(y, z)
         return safe_norm(asinh_over_sinh(jnp.sum(u * u)) * u)
 
-    def christoffel(
-        self, y: Float[Array, " m"], u: Float[Array, " n"], v: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def christoffel(self, y: Vector, u: Coordinates, v: Coordinates) -> Coordinates:
         if self.connection == "frame":
             return jnp.zeros_like(u)
         x = y[1:]
         return (jnp.sum(x * v) * u - jnp.sum(u * v) * x) / (1 + y[0])
 
-    def bracket(
-        self, y: Float[Array, " m"], u: Float[Array, " n"], v: Float[Array, " n"]
-    ) -> Float[Array, " n"]:
+    def bracket(self, y: Vector, u: Coordinates, v: Coordinates) -> Coordinates:
         x = y[1:]
         return (jnp.sum(x * v) * u - jnp.sum(x * u) * v) / (1 + y[0])
 
-    def belongs(
-        self, y: Float[Array, " m"], tol: float | None = None
-    ) -> Bool[Array, ""]:
+    def belongs(self, y: Vector, tol: float | None = None) -> Bool[Array, ""]:
         """On the upper sheet, up to `tol` relative to $y_0^2$."""
         defect = jnp.abs(y[0] ** 2 - jnp.sum(y[1:] ** 2) - 1)
         return (defect <= default_tolerance(y, tol) * y[0] ** 2) & (y[0] > 0)
 
-    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, " m"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Vector:
         """The geodesic image of a standard normal tangent vector at the origin."""
         u = jr.normal(key, (self.n,), default_dtype(dtype))
         _, c1, *_ = stumpff(-jnp.sum(u * u))

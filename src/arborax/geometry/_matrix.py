@@ -36,6 +36,10 @@ def matmul(a: Float[Array, "m k"], b: Float[Array, "k n"]) -> Float[Array, "m n"
     return jnp.matmul(a, b, precision="highest")
 
 
+def commutator(a: Float[Array, "n n"], b: Float[Array, "n n"]) -> Float[Array, "n n"]:
+    return matmul(a, b) - matmul(b, a)
+
+
 def matvec(a: Float[Array, "m n"], x: Float[Array, " n"]) -> Float[Array, " m"]:
     return matmul(a, x[:, None])[:, 0]
 

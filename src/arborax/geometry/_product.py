@@ -15,10 +15,7 @@ class Product(AbstractGeometry):
 
     A point, an ambient tangent vector and a generator are **tuples** with one entry for
     each factor; frame coordinates are one array, the concatenation over the factors.
-    Points stay pytrees because their arrays have different shapes and meanings (a
-    rotation, a covariance): flattening would hide the shapes from every field and
-    every error message, while coordinates, which only enter linear algebra, lose
-    nothing. Solvers combine generators with `jax.tree_util.tree_map`.
+    Solvers combine generators with `jax.tree_util.tree_map`.
 
     Everything is done factor by factor: connection, brackets and geodesics are those of
     the factors, `distance` is the root of the sum of squares. `connection` is that
@@ -74,20 +71,15 @@ class Product(AbstractGeometry):
     def vector_size(self) -> int:
         return sum(g.vector_size for g in self.factors)
 
-    def _cut(self, x: Float[Array, " vector"]) -> tuple[Array, ...]:
-        ends = np.cumsum([g.vector_size for g in self.factors])
-        return tuple(x[end - g.vector_size : end] for g, end in zip(self.factors, ends))
-
     def point_from_vector(self, x: Float[Array, " vector"]) -> Point:
-        return self._map("point_from_vector", self._cut(x))
+        return self._map("point_from_vector", self._cut(x, "vector_size"))
 
     def project_vector(self, x: Float[Array, " vector"]) -> Point:
-        return self._map("project_vector", self._cut(x))
+        return self._map("project_vector", self._cut(x, "vector_size"))
 
     def split(self, u: Coordinates) -> tuple[Array, ...]:
         """Frame coordinates of each factor."""
-        ends = np.cumsum([g.dim for g in self.factors])
-        return tuple(u[end - g.dim : end] for g, end in zip(self.factors, ends))
+        return self._cut(u, "dim")
 
     def frame(self, y: Point, u: Coordinates) -> Point:
         return self._map("frame", y, self.split(u))
@@ -134,6 +126,11 @@ class Product(AbstractGeometry):
         return tuple(
             g.random_point(key=k, dtype=dtype) for g, k in zip(self.factors, keys)
         )
+
+    def _cut(self, x: Array, size: str) -> tuple[Array, ...]:
+        """The entries of a vector that belong to each factor."""
+        ends = np.cumsum([getattr(g, size) for g in self.factors])
+        return tuple(jnp.split(x, ends[:-1]))
 
     def _map(self, method: str, *args: tuple) -> tuple:
         """Apply a method of each factor to its entries of the tuples `args`."""

@@ -5,16 +5,14 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import safe_norm, stumpff
-from ._matrix import matmul, matvec, transpose
+from ._matrix import commutator, matmul, matvec, transpose
 from ._rotation import feedback, hat, log_rotation_3, vee
+
+
+Matrix = Float[Array, "4 4"]
+Vector = Float[Array, " 6"]
 
 
 def _blocks(rotation: Array, translation: Array, corner: float) -> Array:
@@ -54,48 +52,35 @@ class SE(AbstractGeometry):
     connection: str = eqx.field(default="frame", static=True, kw_only=True)
 
     def __check_init__(self):
-        check_size(self.n, 1, "SE")
+        check_geometry(self, 1, "frame", "levi-civita")
         if self.n != 3:
             raise ValueError(f"Only SE(3) is available, got SE({self.n}).")
-        check_connection(self.connection, ("frame", "levi-civita"), "SE(3)")
 
     @property
     def dim(self) -> int:
         return 6
 
     @property
-    def manifold_dim(self) -> int:
-        return 6
-
-    @property
     def point_shape(self) -> tuple[int, int]:
         return (4, 4)
 
-    def base_point(self, dtype=None) -> Float[Array, "4 4"]:
+    def base_point(self, dtype=None) -> Matrix:
         """The identity."""
         return jnp.eye(4, dtype=default_dtype(dtype))
 
-    def frame(
-        self, y: Float[Array, "4 4"], u: Float[Array, " 6"]
-    ) -> Float[Array, "4 4"]:
+    def frame(self, y: Matrix, u: Vector) -> Matrix:
         return self.fundamental(self.generator(y, u), y)
 
-    def coordinates(
-        self, y: Float[Array, "4 4"], v: Float[Array, "4 4"]
-    ) -> Float[Array, " 6"]:
+    def coordinates(self, y: Matrix, v: Matrix) -> Vector:
         r, _ = _split(y)
         dr, dp = _split(v)
         rt = transpose(r)
         return jnp.concatenate([vee(matmul(rt, dr)), matvec(rt, dp)])
 
-    def generator(
-        self, y: Float[Array, "4 4"], u: Float[Array, " 6"]
-    ) -> Float[Array, "4 4"]:
+    def generator(self, y: Matrix, u: Vector) -> Matrix:
         return _blocks(hat(3, u[:3]), u[3:], 0.0)
 
-    def act(
-        self, xi: Float[Array, "4 4"], y: Float[Array, "4 4"]
-    ) -> Float[Array, "4 4"]:
+    def act(self, xi: Matrix, y: Matrix) -> Matrix:
         k, v = _split(xi)
         r, p = _split(y)
         k2 = matmul(k, k)
@@ -104,24 +89,20 @@ class SE(AbstractGeometry):
         shift = v + c2 * matvec(k, v) + c3 * matvec(k2, v)
         return _blocks(feedback(matmul(r, rotation)), p + matvec(r, shift), 1.0)
 
-    def fundamental(
-        self, xi: Float[Array, "4 4"], y: Float[Array, "4 4"]
-    ) -> Float[Array, "4 4"]:
+    def fundamental(self, xi: Matrix, y: Matrix) -> Matrix:
         return matmul(y, xi)
 
-    def lie_bracket(
-        self, xi: Float[Array, "4 4"], eta: Float[Array, "4 4"]
-    ) -> Float[Array, "4 4"]:
-        return matmul(eta, xi) - matmul(xi, eta)
+    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
+        return commutator(eta, xi)
 
-    def exp(self, y: Float[Array, "4 4"], u: Float[Array, " 6"]) -> Float[Array, "4 4"]:
+    def exp(self, y: Matrix, u: Vector) -> Matrix:
         if self.connection == "frame":
             return self.act(self.generator(y, u), y)
         r, p = _split(y)
         turned = self.act(_blocks(hat(3, u[:3]), jnp.zeros_like(p), 0.0), y)
         return _blocks(turned[:3, :3], p + matvec(r, u[3:]), 1.0)
 
-    def log(self, y: Float[Array, "4 4"], z: Float[Array, "4 4"]) -> Float[Array, " 6"]:
+    def log(self, y: Matrix, z: Matrix) -> Vector:
         r, p = _split(y)
         r1, p1 = _split(z)
         omega = log_rotation_3(matmul(transpose(r), r1))
@@ -133,33 +114,25 @@ class SE(AbstractGeometry):
             v = v - kv / 2 + (c3 - 2 * c4) / (2 * c2) * jnp.cross(omega, kv)
         return jnp.concatenate([omega, v])
 
-    def distance(
-        self, y: Float[Array, "4 4"], z: Float[Array, "4 4"]
-    ) -> Float[Array, ""]:
+    def distance(self, y: Matrix, z: Matrix) -> Float[Array, ""]:
         """Distance of the product metric, whatever the connection; left-invariant."""
         r, p = _split(y)
         r1, p1 = _split(z)
         omega = log_rotation_3(matmul(transpose(r), r1))
         return safe_norm(jnp.concatenate([omega, p1 - p]))
 
-    def christoffel(
-        self, y: Float[Array, "4 4"], u: Float[Array, " 6"], v: Float[Array, " 6"]
-    ) -> Float[Array, " 6"]:
+    def christoffel(self, y: Matrix, u: Vector, v: Vector) -> Vector:
         if self.connection == "frame":
             return jnp.zeros_like(u)
         omega = u[:3]
         turn = jnp.cross(omega, v[:3]) / 2
         return jnp.concatenate([turn, jnp.cross(omega, v[3:])])
 
-    def bracket(
-        self, y: Float[Array, "4 4"], u: Float[Array, " 6"], v: Float[Array, " 6"]
-    ) -> Float[Array, " 6"]:
+    def bracket(self, y: Matrix, u: Vector, v: Vector) -> Vector:
         shift = jnp.cross(u[:3], v[3:]) - jnp.cross(v[:3], u[3:])
         return jnp.concatenate([jnp.cross(u[:3], v[:3]), shift])
 
-    def belongs(
-        self, y: Float[Array, "4 4"], tol: float | None = None
-    ) -> Bool[Array, ""]:
+    def belongs(self, y: Matrix, tol: float | None = None) -> Bool[Array, ""]:
         r, p = _split(y)
         defect = matmul(transpose(r), r) - jnp.eye(3, dtype=y.dtype)
         bottom = y[3] - jnp.asarray([0.0, 0.0, 0.0, 1.0], y.dtype)
@@ -167,7 +140,7 @@ class SE(AbstractGeometry):
         proper = (jnp.linalg.det(r) > 0) & jnp.all(jnp.isfinite(p))
         return (error <= default_tolerance(y, tol)) & proper
 
-    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "4 4"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Matrix:
         """Uniform rotation, standard normal translation."""
         q, p = jnp.split(jr.normal(key, (7,), default_dtype(dtype)), [4])
         w, (a, b, c) = q[0], q[1:]

@@ -9,16 +9,11 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._xla import small_einsum
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import safe_norm
 from ._matrix import (
     cholesky,
+    commutator,
     expm,
     expm_symmetric,
     inverse_lower,
@@ -27,6 +22,7 @@ from ._matrix import (
     matmul,
     sqrtm,
     symmetric,
+    symmetric_basis,
     symmetric_coordinates,
     symmetrise,
     transpose,
@@ -38,6 +34,10 @@ _LEAST_EIGENVALUE = 1e-6  # of a matrix that is read out
 _SMALL = 3  # size up to which tables are contracted term by term
 
 
+Matrix = Float[Array, "n n"]
+Vector = Float[Array, " dim"]
+
+
 def _half_lower(s: Array) -> Array:
     """Strict lower triangle plus half the diagonal: the lower triangular matrix whose
     symmetric sum is `s`."""
@@ -46,44 +46,28 @@ def _half_lower(s: Array) -> Array:
     return s * mask
 
 
-def _commutator(a: Array, b: Array) -> Array:
-    return matmul(a, b) - matmul(b, a)
-
-
-def _basis(n: int) -> np.ndarray:
-    """The orthonormal basis of symmetric matrices, `(dim, n, n)`. In NumPy, so that
-    tables are exact to double precision whatever JAX is set to."""
-    rows, columns = np.tril_indices(n)
-    size = rows.size
-    weights = np.where(rows == columns, 0.5, np.sqrt(0.5))
-    basis = np.zeros((size, n, n))
-    basis[np.arange(size), rows, columns] += weights
-    basis[np.arange(size), columns, rows] += weights
-    return basis
+def _symmetric_products(left: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """Coordinates of `left_a basis_b` plus its transpose, one row for each pair."""
+    products = np.einsum("aij,bjk->abik", left, basis)
+    sums = products + products.transpose(0, 1, 3, 2)
+    return np.einsum("abij,cij->abc", sums, basis).reshape(-1, basis.shape[0])
 
 
 @ft.cache
 def _cholesky_christoffel(n: int) -> np.ndarray:
     """The constant coefficients of the Levi-Civita connection in the Cholesky frame,
     one row for each pair of frame fields."""
-    basis = _basis(n)
+    basis = symmetric_basis(n)
     lower = np.tril(basis, -1)
-    a = lower - lower.transpose(0, 2, 1)
-    products = np.einsum("aij,bjk->abik", a, basis)
-    commutators = products + products.transpose(0, 1, 3, 2)
-    table = np.einsum("abij,cij->abc", commutators / 2, basis)
-    return table.reshape(-1, basis.shape[0])
+    return _symmetric_products((lower - lower.transpose(0, 2, 1)) / 2, basis)
 
 
 @ft.cache
 def _cholesky_turning(n: int) -> np.ndarray:
     r"""Coordinates of $D E_b[E_a]$ in the Cholesky frame, one row for each pair: from
     $D L[E_S] = L \Phi(S)$, the symmetric part of $2 \Phi(S_a) S_b$."""
-    basis = _basis(n)
-    half = np.tril(basis, -1) + basis * np.eye(n) / 2
-    products = np.einsum("aij,bjk->abik", half, basis)
-    table = np.einsum("abij,cij->abc", products + products.transpose(0, 1, 3, 2), basis)
-    return table.reshape(-1, basis.shape[0])
+    basis = symmetric_basis(n)
+    return _symmetric_products(np.tril(basis, -1) + basis * np.eye(n) / 2, basis)
 
 
 class SPD(AbstractGeometry):
@@ -123,46 +107,33 @@ class SPD(AbstractGeometry):
     def __init__(
         self, n: int, frame: str = "cholesky", *, connection: str = "levi-civita"
     ):
-        check_size(n, 1, "SPD")
-        check_connection(connection, ("levi-civita", "frame"), "SPD(n)")
         if frame not in ("cholesky", "root"):
             raise ValueError(
                 f"SPD(n) has the frames ('cholesky', 'root'), got frame={frame!r}."
             )
-        self.n = n
-        self.root = frame
-        self.connection = connection
+        self.n, self.root, self.connection = n, frame, connection
+        check_geometry(self, 1, "levi-civita", "frame")
 
     @property
     def dim(self) -> int:
         return self.n * (self.n + 1) // 2
 
     @property
-    def manifold_dim(self) -> int:
-        return self.dim
-
-    @property
     def point_shape(self) -> tuple[int, int]:
         return (self.n, self.n)
 
-    def base_point(self, dtype=None) -> Float[Array, "n n"]:
+    def base_point(self, dtype=None) -> Matrix:
         """The identity."""
         return jnp.eye(self.n, dtype=default_dtype(dtype))
 
-    def point_from_vector(self, x: Float[Array, " dim"]) -> Float[Array, "n n"]:
+    def point_from_vector(self, x: Vector) -> Matrix:
         """The exponential of the symmetric matrix with lower triangle `x`, its
         eigenvalues clipped to [-8, 8]."""
         return spd_from_vech(x)
 
-    def project_vector(self, x: Float[Array, " dim"]) -> Float[Array, "n n"]:
+    def project_vector(self, x: Vector) -> Matrix:
         """The matrix with lower triangle `x` itself, eigenvalues clipped at 1e-6."""
         return clip_spectrum(unvech(x), _LEAST_EIGENVALUE)
-
-    def _matrix(self, u: Array) -> Array:
-        return symmetric(self.n, u)
-
-    def _vector(self, s: Array) -> Array:
-        return symmetric_coordinates(s)
 
     def _factor(self, y: Array) -> Array:
         return cholesky(y) if self.root == "cholesky" else sqrtm(y)
@@ -170,46 +141,32 @@ class SPD(AbstractGeometry):
     def _inverse(self, f: Array) -> Array:
         return inverse_lower(f) if self.root == "cholesky" else jnp.linalg.inv(f)
 
-    def frame(
-        self, y: Float[Array, "n n"], u: Float[Array, " dim"]
-    ) -> Float[Array, "n n"]:
+    def frame(self, y: Matrix, u: Vector) -> Matrix:
         f = self._factor(y)
-        return symmetrise(matmul(matmul(f, self._matrix(u)), transpose(f)))
+        return symmetrise(matmul(matmul(f, symmetric(self.n, u)), transpose(f)))
 
-    def coordinates(
-        self, y: Float[Array, "n n"], v: Float[Array, "n n"]
-    ) -> Float[Array, " dim"]:
+    def coordinates(self, y: Matrix, v: Matrix) -> Vector:
         g = self._inverse(self._factor(y))
-        return self._vector(matmul(matmul(g, v), transpose(g)))
+        return symmetric_coordinates(matmul(matmul(g, v), transpose(g)))
 
-    def generator(
-        self, y: Float[Array, "n n"], u: Float[Array, " dim"]
-    ) -> Float[Array, "n n"]:
+    def generator(self, y: Matrix, u: Vector) -> Matrix:
         f = self._factor(y)
-        return matmul(matmul(f, self._matrix(u) / 2), self._inverse(f))
+        return matmul(matmul(f, symmetric(self.n, u) / 2), self._inverse(f))
 
-    def act(
-        self, xi: Float[Array, "n n"], y: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
+    def act(self, xi: Matrix, y: Matrix) -> Matrix:
         # Through a factor, so that the result is positive definite by construction.
         f = matmul(expm(xi), cholesky(y))
         return symmetrise(matmul(f, transpose(f)))
 
-    def fundamental(
-        self, xi: Float[Array, "n n"], y: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
+    def fundamental(self, xi: Matrix, y: Matrix) -> Matrix:
         v = matmul(xi, y)
         return v + transpose(v)
 
-    def lie_bracket(
-        self, xi: Float[Array, "n n"], eta: Float[Array, "n n"]
-    ) -> Float[Array, "n n"]:
-        return _commutator(xi, eta)
+    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
+        return commutator(xi, eta)
 
-    def exp(
-        self, y: Float[Array, "n n"], u: Float[Array, " dim"]
-    ) -> Float[Array, "n n"]:
-        s = self._matrix(u)
+    def exp(self, y: Matrix, u: Vector) -> Matrix:
+        s = symmetric(self.n, u)
         if self.connection == "levi-civita":
             f = matmul(self._factor(y), expm(s / 2))
         elif self.root == "cholesky":
@@ -221,27 +178,21 @@ class SPD(AbstractGeometry):
             )
         return symmetrise(matmul(f, transpose(f)))
 
-    def log(
-        self, y: Float[Array, "n n"], z: Float[Array, "n n"]
-    ) -> Float[Array, " dim"]:
+    def log(self, y: Matrix, z: Matrix) -> Vector:
         if self.connection == "frame":
             raise NotImplementedError(
                 "SPD(n) with the frame connection has no logarithm in closed form. Use "
                 "`connection='levi-civita'`."
             )
         g = self._inverse(self._factor(y))
-        return self._vector(logm(matmul(matmul(g, z), transpose(g))))
+        return symmetric_coordinates(logm(matmul(matmul(g, z), transpose(g))))
 
-    def distance(
-        self, y: Float[Array, "n n"], z: Float[Array, "n n"]
-    ) -> Float[Array, ""]:
+    def distance(self, y: Matrix, z: Matrix) -> Float[Array, ""]:
         """Affine-invariant distance, whatever the connection."""
         g = inverse_lower(cholesky(y))
         return safe_norm(logm(matmul(matmul(g, z), transpose(g))))
 
-    def christoffel(
-        self, y: Float[Array, "n n"], u: Float[Array, " dim"], v: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def christoffel(self, y: Matrix, u: Vector, v: Vector) -> Vector:
         if self.connection == "frame":
             return jnp.zeros_like(u)
         if self.root == "cholesky" and self.n <= _SMALL:
@@ -249,20 +200,16 @@ class SPD(AbstractGeometry):
             table = table.reshape(self.dim, self.dim, self.dim)
             rows = small_einsum("a,abc->bc", u, table, place="last")
             return small_einsum("b,bc->c", v, rows, place="last")
-        return self._vector(self._levi_civita(y, self._matrix(u), self._matrix(v)))
+        return self._levi_civita(y, u, v)
 
-    def christoffel_sum(
-        self, y: Float[Array, "n n"], m: Float[Array, "dim dim"]
-    ) -> Float[Array, " dim"]:
+    def christoffel_sum(self, y: Matrix, m: Float[Array, "dim dim"]) -> Vector:
         if self.connection == "frame":
             return jnp.zeros_like(m[0])
         if self.root == "root":
             return super().christoffel_sum(y, m)
         return self._contract(_cholesky_christoffel(self.n), m)
 
-    def turning(
-        self, y: Float[Array, "n n"], m: Float[Array, "dim dim"]
-    ) -> Float[Array, "n n"]:
+    def turning(self, y: Matrix, m: Float[Array, "dim dim"]) -> Matrix:
         if self.root == "root":
             return super().turning(y, m)
         return self.frame(y, self._contract(_cholesky_turning(self.n), m))
@@ -274,23 +221,21 @@ class SPD(AbstractGeometry):
             return m.reshape(-1) @ rows
         return small_einsum("ab,abc->c", m, rows.reshape(*m.shape, -1), place="last")
 
-    def _levi_civita(self, y: Array, s: Array, t: Array) -> Array:
+    def _levi_civita(self, y: Matrix, u: Vector, v: Vector) -> Vector:
+        s = symmetric(self.n, u)
         if self.root == "cholesky":
             a = _half_lower(s)
-            return _commutator(a - transpose(a), t) / 2
-        f = sqrtm(y)
-        return _commutator(lyapunov(f, _commutator(s, f) / 2), t)
+            a = (a - transpose(a)) / 2
+        else:
+            f = sqrtm(y)
+            a = lyapunov(f, commutator(s, f) / 2)
+        return symmetric_coordinates(commutator(a, symmetric(self.n, v)))
 
-    def bracket(
-        self, y: Float[Array, "n n"], u: Float[Array, " dim"], v: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def bracket(self, y: Matrix, u: Vector, v: Vector) -> Vector:
         # The Levi-Civita connection has no torsion.
-        s, t = self._matrix(u), self._matrix(v)
-        return self._vector(self._levi_civita(y, s, t) - self._levi_civita(y, t, s))
+        return self._levi_civita(y, u, v) - self._levi_civita(y, v, u)
 
-    def belongs(
-        self, y: Float[Array, "n n"], tol: float | None = None
-    ) -> Bool[Array, ""]:
+    def belongs(self, y: Matrix, tol: float | None = None) -> Bool[Array, ""]:
         """Symmetric up to `tol` relative to the largest entry, and positive
         definite."""
         scale = jnp.maximum(jnp.max(jnp.abs(y)), jnp.finfo(y.dtype).tiny)
@@ -299,7 +244,7 @@ class SPD(AbstractGeometry):
         positive = jnp.all(jnp.isfinite(f)) & jnp.all(jnp.diagonal(f) > 0)
         return (skew <= default_tolerance(y, tol)) & positive
 
-    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, "n n"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Matrix:
         """Exponential of a matrix with standard normal coordinates."""
         u = jr.normal(key, (self.dim,), default_dtype(dtype))
-        return expm_symmetric(self._matrix(u))
+        return expm_symmetric(symmetric(self.n, u))

@@ -5,15 +5,13 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
-from ._base import (
-    AbstractGeometry,
-    check_connection,
-    check_size,
-    default_dtype,
-    default_tolerance,
-)
-from ._functions import angle_over_sine, safe_norm, stumpff
-from ._matrix import expm, matmul, matvec
+from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
+from ._functions import angle_over_sine, stumpff
+from ._matrix import commutator, expm, matvec
+
+
+Vector = Float[Array, " dim"]
+Matrix = Float[Array, "dim dim"]
 
 
 def _feedback(y: Array) -> Array:
@@ -48,13 +46,10 @@ class Sphere(AbstractGeometry):
     """
 
     n: int = eqx.field(static=True)
-    connection: str = eqx.field(static=True)
+    connection: str = eqx.field(default="levi-civita", static=True, kw_only=True)
 
-    def __init__(self, n: int, *, connection: str = "levi-civita"):
-        check_size(n, 1, "Sphere")
-        check_connection(connection, ("levi-civita",), "Sphere(n)")
-        self.n = n
-        self.connection = connection
+    def __check_init__(self):
+        check_geometry(self, 1, "levi-civita")
 
     @property
     def dim(self) -> int:
@@ -68,87 +63,59 @@ class Sphere(AbstractGeometry):
     def point_shape(self) -> tuple[int]:
         return (self.n + 1,)
 
-    def base_point(self, dtype=None) -> Float[Array, " dim"]:
+    def base_point(self, dtype=None) -> Vector:
         """The last unit vector."""
         return jnp.eye(self.dim, dtype=default_dtype(dtype))[-1]
 
-    def point_from_vector(self, x: Float[Array, " dim"]) -> Float[Array, " dim"]:
+    def point_from_vector(self, x: Vector) -> Vector:
         """`x` over its length."""
         return x / jnp.sqrt(jnp.sum(x**2) + jnp.finfo(x.dtype).tiny)
 
-    def frame(
-        self, y: Float[Array, " dim"], u: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def frame(self, y: Vector, u: Vector) -> Vector:
         return u - jnp.sum(u * y) * y
 
-    def coordinates(
-        self, y: Float[Array, " dim"], v: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def coordinates(self, y: Vector, v: Vector) -> Vector:
         return v
 
-    def generator(
-        self, y: Float[Array, " dim"], u: Float[Array, " dim"]
-    ) -> Float[Array, "dim dim"]:
+    def generator(self, y: Vector, u: Vector) -> Matrix:
         # The part of u along y drops out.
         outer = u[:, None] * y[None, :]
         return outer - outer.T
 
-    def act(
-        self, xi: Float[Array, "dim dim"], y: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def act(self, xi: Matrix, y: Vector) -> Vector:
         if self.n > 2:
             return _feedback(matvec(expm(xi), y))
         v = matvec(xi, y)
         _, c1, c2, *_ = stumpff(jnp.sum(xi * xi) / 2)
         return _feedback(y + c1 * v + c2 * matvec(xi, v))
 
-    def fundamental(
-        self, xi: Float[Array, "dim dim"], y: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def fundamental(self, xi: Matrix, y: Vector) -> Vector:
         return matvec(xi, y)
 
-    def lie_bracket(
-        self, xi: Float[Array, "dim dim"], eta: Float[Array, "dim dim"]
-    ) -> Float[Array, "dim dim"]:
-        return matmul(xi, eta) - matmul(eta, xi)
+    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
+        return commutator(xi, eta)
 
-    def exp(
-        self, y: Float[Array, " dim"], u: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def exp(self, y: Vector, u: Vector) -> Vector:
         v = self.frame(y, u)
         c0, c1, *_ = stumpff(jnp.sum(v * v))
         return _feedback(c0 * y + c1 * v)
 
-    def log(
-        self, y: Float[Array, " dim"], z: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def log(self, y: Vector, z: Vector) -> Vector:
         """Undefined at antipodal points."""
         c = jnp.sum(y * z)
         v = self.frame(y, z - y)
         return angle_over_sine(jnp.sum(v * v), c) * v
 
-    def distance(
-        self, y: Float[Array, " dim"], z: Float[Array, " dim"]
-    ) -> Float[Array, ""]:
-        """Angle between the two points."""
-        return safe_norm(self.log(y, z))
-
-    def christoffel(
-        self, y: Float[Array, " dim"], u: Float[Array, " dim"], v: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def christoffel(self, y: Vector, u: Vector, v: Vector) -> Vector:
         return -jnp.sum(v * y) * self.frame(y, u)
 
-    def bracket(
-        self, y: Float[Array, " dim"], u: Float[Array, " dim"], v: Float[Array, " dim"]
-    ) -> Float[Array, " dim"]:
+    def bracket(self, y: Vector, u: Vector, v: Vector) -> Vector:
         return jnp.sum(u * y) * v - jnp.sum(v * y) * u
 
-    def belongs(
-        self, y: Float[Array, " dim"], tol: float | None = None
-    ) -> Bool[Array, ""]:
+    def belongs(self, y: Vector, tol: float | None = None) -> Bool[Array, ""]:
         return jnp.abs(jnp.sum(y * y) - 1) <= default_tolerance(y, tol)
 
-    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Float[Array, " dim"]:
+    def random_point(self, *, key: PRNGKeyArray, dtype=None) -> Vector:
         """Uniform."""
         y = jr.normal(key, (self.dim,), default_dtype(dtype))
         return y / jnp.linalg.norm(y)

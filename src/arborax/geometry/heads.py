@@ -100,15 +100,21 @@ def _project_rotation_jvp(primals, tangents):
     return r, matmul(r, omega)
 
 
+def _gaps(w: Array) -> tuple[Array, Array]:
+    """Differences `w_i - w_j`, one in place of zero, and whether the two coincide."""
+    gap = w[:, None] - w[None, :]
+    scale = jnp.finfo(w.dtype).eps * (jnp.abs(w)[:, None] + jnp.abs(w)[None, :])
+    same = jnp.abs(gap) <= scale
+    return jnp.where(same, 1, gap), same
+
+
 def _clip_slopes(w: Array, low: float, high: float) -> Array:
     """Divided differences of `clip` at all pairs of `w`; its derivative at equal
     ones."""
     clipped = jnp.clip(w, low, high)
-    gap = w[:, None] - w[None, :]
-    scale = jnp.finfo(w.dtype).eps * (jnp.abs(w)[:, None] + jnp.abs(w)[None, :])
-    same = jnp.abs(gap) <= scale
+    gap, same = _gaps(w)
     inside = ((low <= w) & (w <= high)).astype(w.dtype)
-    slope = (clipped[:, None] - clipped[None, :]) / jnp.where(same, 1, gap)
+    slope = (clipped[:, None] - clipped[None, :]) / gap
     both = inside[:, None] * inside[None, :]
     # Exactly one where nothing is clipped: the map is then the identity.
     return jnp.where(both == 1, 1, jnp.where(same, both, slope))
@@ -131,10 +137,8 @@ def _decompose_jvp(primals, tangents):
     (s,), (ds,) = primals, tangents
     w, v = _eigh(s)
     inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
-    gap = w[None, :] - w[:, None]
-    scale = jnp.finfo(w.dtype).eps * (jnp.abs(w)[:, None] + jnp.abs(w)[None, :])
-    same = jnp.abs(gap) <= scale
-    turn = jnp.where(same, 0, inner / jnp.where(same, 1, gap))
+    gap, same = _gaps(w)
+    turn = jnp.where(same, 0, inner / -gap)
     tangent = jnp.concatenate([jnp.diagonal(inner)[None], matmul(v, turn)])
     return _decompose(s), tangent
 

@@ -11,6 +11,15 @@ import numpy as np
 from jaxtyping import Array
 
 
+def split(a: Array | None, size: int) -> Any:
+    """Batches of `size`; the last one is filled with legal paths, to be thrown away."""
+    if a is None:
+        return None
+    short = -a.shape[0] % size
+    a = jnp.concatenate([a, jnp.repeat(a[-1:], short, axis=0)]) if short else a
+    return a.reshape(-1, size, *a.shape[1:])
+
+
 def in_blocks(
     values: Callable[..., Array],
     px: Array,
@@ -37,14 +46,6 @@ def in_blocks(
         return values(px, py, ax, ay)
     symmetric = py is px
     rows, columns = min(block, nx), min(block, ny)
-
-    def split(a, size) -> Any:
-        if a is None:
-            return None
-        short = -a.shape[0] % size
-        # Repeat the last path: a legal path whose values are thrown away.
-        a = jnp.concatenate([a, jnp.repeat(a[-1:], short, axis=0)]) if short else a
-        return a.reshape(-1, size, *a.shape[1:])
 
     px, ax = split(px, rows), split(ax, rows)
     py, ay = split(py, columns), split(ay, columns)

@@ -30,6 +30,7 @@ Cost per cell `O(N^2 q^2 d + N q^2 d^2)` with `q = N + 1` nodes, memory independ
 the number of trees. Derived for this library; checked against explicit features.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import jax.lax as lax
@@ -45,12 +46,12 @@ Kind = Literal["ito", "branched", "planar"]
 _NODES = 6
 
 
-def _nodes(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Chebyshev-Lobatto nodes on [0, 1] and the matrix of `int_0^{s_i}` on them."""
+def _integration(count: int) -> np.ndarray:
+    """The matrix of `int_0^{s_i}` on the Chebyshev-Lobatto nodes of [0, 1]."""
     nodes = (1 - np.cos(np.pi * np.arange(count) / (count - 1))) / 2
     powers = nodes[:, None] ** np.arange(count)[None, :]
     integrals = nodes[:, None] ** np.arange(1, count + 1) / np.arange(1, count + 1)
-    return nodes, integrals @ np.linalg.inv(powers)
+    return integrals @ np.linalg.inv(powers)
 
 
 class _Data(NamedTuple):
@@ -62,16 +63,26 @@ class _Data(NamedTuple):
     ay: Array | None
 
 
-def _mul(a: list, b: list, k: int, join) -> Any:
-    """Weight `k` of the product of two graded lists; `None` stands for zero."""
-    if k < 0:
-        return None
-    terms = [
-        join(a[j], b[k - j])
-        for j in range(k + 1)
-        if a[j] is not None and b[k - j] is not None
-    ]
-    return _add(*terms)
+# Fields of a truncated kernel are lists over the weight `k`. Those of the full kernel
+# have one entry, and `k` is then `None`. An entry that is `None` is zero.
+
+
+def _below(k: int | None, steps: int) -> int | None:
+    return None if k is None else k - steps
+
+
+def _up_to(k: int | None) -> Sequence[int | None]:
+    return [None] if k is None else range(k + 1)
+
+
+def _pick(series: list, k: int | None) -> Any:
+    if k is None:
+        return series[0]
+    return series[k] if 0 <= k < len(series) else None
+
+
+def _join(join: Callable, a: Array | None, b: Array | None) -> Any:
+    return None if a is None or b is None else join(a, b)
 
 
 def _add(*terms: Array | None) -> Any:
@@ -79,21 +90,22 @@ def _add(*terms: Array | None) -> Any:
     return sum(kept[1:], kept[0]) if kept else None
 
 
+def _mul(a: list, b: list, k: int | None, join: Callable = jnp.multiply) -> Any:
+    """Weight `k` of the product of two series."""
+    if k is None:
+        return _join(join, a[0], b[0])
+    pairs = [(_pick(a, j), _pick(b, k - j)) for j in range(k + 1)]
+    return _add(*(_join(join, u, v) for u, v in pairs))
+
+
 def _vector(u: Array) -> Array:
     """Cell data `(n, d, *b)` as a field, constant over the nodes."""
     return u[:, :, None, None]
 
 
-def _scalar(u: Array) -> Array:
-    return u[:, None, None]
-
-
-def _apply(matrix: Array | None, field: Array | None) -> Any:
+def _apply(matrix: Array, field: Array) -> Array:
     """`-1/2` matrix times vector field."""
-    if matrix is None or field is None:
-        return None
-    product = matrix[:, :, :, None, None] * field[:, None]
-    return -0.5 * jnp.sum(product, axis=2)
+    return -0.5 * jnp.sum(matrix[:, :, :, None, None] * field[:, None], axis=2)
 
 
 def _dot(u: Array, v: Array) -> Array:
@@ -105,98 +117,85 @@ def _scaled(u: Array, v: Array) -> Array:
 
 
 class _Cell:
-    """The right-hand sides of the table above, on node values, weight by weight.
-
-    Fields are lists over the weight; entries are `None` where not needed.
-    """
+    """The right-hand sides of the table above, on node values, weight by weight."""
 
     def __init__(self, kind: Kind, data: _Data):
         self.kind, self.data = kind, data
-        self.c = _scalar(_dot(data.dx, data.dy))
-        ax, ay = data.ax, data.ay
-        self.double = None
+        dx, dy, ax, ay = data
+        self.c = _dot(dx, dy)[:, None, None]
+        self.double = self.to_r = self.to_q = None
         if ax is not None and ay is not None:
-            self.double = _scalar(0.25 * jnp.sum(ax * ay, axis=(1, 2)))
+            self.double = 0.25 * jnp.sum(ax * ay, axis=(1, 2))[:, None, None]
         # dx . B R = (B dx) . R, and alike for the other side.
-        self.to_r = self.to_q = None
         if ay is not None:
-            self.to_r = _vector(-0.5 * jnp.sum(ay * data.dx[:, None], axis=2))
+            self.to_r = _vector(-0.5 * jnp.sum(ay * dx[:, None], axis=2))
         if ax is not None:
-            self.to_q = _vector(-0.5 * jnp.sum(ax * data.dy[:, None], axis=2))
+            self.to_q = _vector(-0.5 * jnp.sum(ax * dy[:, None], axis=2))
 
-    def freeze(self, field: Array | None, vector: bool = False) -> Any:
-        """Left-point sides are evaluated at their near edge."""
-        if field is None:
-            return None
-        axis = 2 if vector else 1
-        if self.data.ax is None:
-            near = lax.slice_in_dim(field, 0, 1, axis=axis)
-            field = jnp.broadcast_to(near, field.shape)
-        if self.data.ay is None:
-            near = lax.slice_in_dim(field, 0, 1, axis=axis + 1)
-            field = jnp.broadcast_to(near, field.shape)
-        return field
+    def freeze(self, series: list, axis: int = 1) -> list:
+        """Left-point sides are evaluated at their near edge; `axis`: first of nodes."""
 
-    def cross(self, f, r, q, k: int) -> Any:
+        def frozen(field: Array | None) -> Any:
+            for side, along in ((self.data.ax, axis), (self.data.ay, axis + 1)):
+                if side is None and field is not None:
+                    near = lax.slice_in_dim(field, 0, 1, axis=along)
+                    field = jnp.broadcast_to(near, field.shape)
+            return field
+
+        return [frozen(field) for field in series]
+
+    def cross(self, f: list, r: list, q: list, k: int | None) -> Any:
         """Weight `k` of the terms linear in the trees (`ito`, `planar`)."""
-        parts = []
-        if k >= 1:
-            parts.append(None if f[k - 1] is None else f[k - 1] * self.c)
-        if k >= 2:
-            if self.to_r is not None and r[k - 2] is not None:
-                parts.append(_dot(self.to_r, r[k - 2]))
-            if self.to_q is not None and q[k - 2] is not None:
-                parts.append(_dot(self.to_q, q[k - 2]))
-            if self.double is not None:
-                square = f if self.kind == "ito" else None
-                if square is None:
-                    value = _mul(f, f, k - 2, jnp.multiply)
-                else:
-                    value = square[k - 2]
-                parts.append(None if value is None else self.double * value)
-        return _add(*parts)
+        low = _below(k, 2)
+        square = _pick(f, low)
+        if self.kind == "planar" and self.double is not None:
+            square = _mul(f, f, low)
+        return _add(
+            _join(jnp.multiply, self.c, _pick(f, _below(k, 1))),
+            _join(_dot, self.to_r, _pick(r, low)),
+            _join(_dot, self.to_q, _pick(q, low)),
+            _join(jnp.multiply, self.double, square),
+        )
 
-    def shifted(self, matrix: Array | None, other: list, dx: Array, k: int):
+    def shifted(self, matrix: Array | None, other: list, dx: Array, k: int | None):
         """Weight `k` of `dx - 1/2 A Q` (without the factor `F`)."""
-        drift = _vector(dx) if k == 0 else None
-        return _add(drift, _apply(matrix, other[k - 1]) if k else None)
+        drift = None if k else _vector(dx)
+        return _add(drift, _join(_apply, matrix, _pick(other, _below(k, 1))))
 
-    def main(self, f: list, r: list, q: list, k: int) -> Any:
+    def main(self, f: list, r: list, q: list, k: int | None) -> Any:
         """Weight `k` of `F_st` (or `T_st`) from the weights below."""
-        frozen = [self.freeze(v) for v in f[:k]]
-        fr = [self.freeze(v, vector=True) for v in r[:k]]
-        fq = [self.freeze(v, vector=True) for v in q[:k]]
+        near, fr, fq = self.freeze(f), self.freeze(r, 2), self.freeze(q, 2)
         if self.kind == "ito":
-            return self.cross(frozen, fr, fq, k)
+            return self.cross(near, fr, fq, k)
         if self.kind == "planar":
-            rates = [self.cross(frozen, fr, fq, j) for j in range(k + 1)]
-            return _mul([*f[:k], None], rates, k, jnp.multiply)
-        if k == 0:
-            return None
-        a = [self.shifted(self.data.ax, fq, self.data.dx, j) for j in range(k)]
-        b = [self.shifted(self.data.ay, fr, self.data.dy, j) for j in range(k)]
-        inner = [_mul(a, b, j, _dot) for j in range(k)]
-        single = _mul(frozen, inner, k - 1, jnp.multiply)
-        if self.double is None or k < 2:
+            return _mul(f, [self.cross(near, fr, fq, j) for j in _up_to(k)], k)
+        dx, dy, ax, ay = self.data
+        low = _below(k, 1)
+        a = [self.shifted(ax, fq, dx, j) for j in _up_to(low)]
+        b = [self.shifted(ay, fr, dy, j) for j in _up_to(low)]
+        inner = [_mul(a, b, j, _dot) for j in _up_to(low)]
+        single = _mul(near, inner, low)
+        if self.double is None:
             return single
-        return _add(single, self.double * _mul(frozen, frozen, k - 2, jnp.multiply))
+        square = _mul(near, near, _below(k, 2))
+        return _add(single, _join(jnp.multiply, self.double, square))
 
     def auxiliary(
-        self, matrix: Array | None, f: list, other: list, dx: Array, k: int
+        self, matrix: Array | None, f: list, other: list, dx: Array, k: int | None
     ) -> Any:
         """Weight `k` of `R_s` (from `A`, `Q`, `dx`) or `Q_t` (from `B`, `R`, `dy`)."""
-        frozen = [self.freeze(v) for v in f[: k + 1]]
-        others = [self.freeze(v, vector=True) for v in other[:k]]
+        near, other = self.freeze(f), self.freeze(other, 2)
         if self.kind == "branched":
-            rates = [self.shifted(matrix, others, dx, j) for j in range(k + 1)]
-            return _mul(frozen, rates, k, _scaled)
-        pulled = [None, *(_apply(matrix, v) for v in others)]
+            rates = [self.shifted(matrix, other, dx, j) for j in _up_to(k)]
+            return _mul(near, rates, k, _scaled)
         linear = [
-            _add(_scaled(frozen[j], _vector(dx)), pulled[j]) for j in range(k + 1)
+            _add(
+                _scaled(_pick(near, j), _vector(dx)),
+                _join(_apply, matrix, _pick(other, _below(j, 1))),
+            )
+            for j in _up_to(k)
         ]
-        if self.kind == "ito":
-            return linear[k]
-        return _mul(f[: k + 1], linear, k, _scaled)
+        return linear[-1] if self.kind == "ito" else _mul(f, linear, k, _scaled)
 
 
 class _Edge(NamedTuple):
@@ -206,122 +205,77 @@ class _Edge(NamedTuple):
     aux: list
 
 
-def _blend(lower: Array, left: Array) -> Array:
-    """The solution of `u_st = 0` with given edges."""
-    return lower[:, :, None] + left[:, None] - lower[:, None, :1]
-
-
 def _solve(
     kind: Kind,
-    depth: int,
+    depth: int | None,
     rule: np.ndarray,
     lower: _Edge,
     left: _Edge,
     data: _Data,
 ) -> tuple[_Edge, _Edge]:
-    """Solve one diagonal of cells, weight by weight: exact for the truncated kernel."""
+    """Solve one diagonal of cells.
+
+    Truncated: weight by weight, exact. The full kernel: by Picard sweeps.
+    """
     cell = _Cell(kind, data)
     rule_ = jnp.asarray(rule, cell.c.dtype)
-    u, f, r, q = [], [], [], []
-    for k in range(depth + 1):
-        rate = cell.main(f, r, q, k)
-        value = _blend(lower.main[k], left.main[k])
-        if rate is not None:
-            value = value + jnp.einsum("is,jt,nst...->nij...", rule_, rule_, rate)
-        u.append(value)
-        if kind == "branched":
-            f.append(forests_from_trees(tuple(u[1:]))[k] if k else jnp.ones_like(value))
-        else:
-            f.append(value)
-        r_k = q_k = None
-        if k <= depth - 2 and data.ay is not None:
+
+    def free(k: int | None) -> Array:
+        """The solution of `u_st = 0` with the given edges."""
+        bottom, side = _pick(lower.main, k), _pick(left.main, k)
+        return bottom[:, :, None] + side[:, None] - bottom[:, None, :1]
+
+    def main(f: list, r: list, q: list, k: int | None) -> Array:
+        value, rate = free(k), cell.main(f, r, q, k)
+        if rate is None:
+            return value
+        return value + jnp.einsum("is,jt,nst...->nij...", rule_, rule_, rate)
+
+    def auxiliary(f: list, r: list, q: list, k: int | None) -> tuple[Any, Any]:
+        side, bottom = _pick(left.aux, k), _pick(lower.aux, k)
+        if side is not None:
             rate = cell.auxiliary(data.ax, f, q, data.dx, k)
             integral = jnp.einsum("is,ndst...->ndit...", rule_, rate)
-            r_k = left.aux[k][:, :, None] + integral
-        if k <= depth - 2 and data.ax is not None:
+            side = side[:, :, None] + integral
+        if bottom is not None:
             rate = cell.auxiliary(data.ay, f, r, data.dy, k)
             integral = jnp.einsum("jt,ndst...->ndsj...", rule_, rate)
-            q_k = lower.aux[k][:, :, :, None] + integral
-        r.append(r_k)
-        q.append(q_k)
-    upper = _Edge(
-        [v[:, :, -1] for v in u], [None if v is None else v[:, :, :, -1] for v in q]
-    )
-    right = _Edge(
-        [v[:, -1] for v in u], [None if v is None else v[:, :, -1] for v in r]
-    )
-    return upper, right
+            bottom = bottom[:, :, :, None] + integral
+        return side, bottom
 
-
-def _picard(
-    kind: Kind, rule: np.ndarray, lower: _Edge, left: _Edge, data: _Data
-) -> tuple[_Edge, _Edge]:
-    """Solve one diagonal of cells of the full kernel by Picard sweeps at the nodes."""
-    cell = _Cell(kind, data)
-    rule_ = jnp.asarray(rule, cell.c.dtype)
-    base = _blend(lower.main[0], left.main[0])
-    size = base.shape[1]
-    u, r, q = base, None, None
-    base_r = base_q = jnp.zeros((), base.dtype)
-    if data.ay is not None:
-        base_r = jnp.repeat(left.aux[0][:, :, None], size, axis=2)
-        r = base_r
-    if data.ax is not None:
-        base_q = jnp.repeat(lower.aux[0][:, :, :, None], size, axis=3)
-        q = base_q
-    for _ in range(size):
-        f = jnp.exp(u) if kind == "branched" else u
-        rate = _untruncated_main(cell, f, r, q)
-        new_r = new_q = None
-        if data.ay is not None:
-            rate_r = _untruncated_auxiliary(cell, data.ax, f, q, data.dx)
-            new_r = base_r + jnp.einsum("is,ndst...->ndit...", rule_, rate_r)
-        if data.ax is not None:
-            rate_q = _untruncated_auxiliary(cell, data.ay, f, r, data.dy)
-            new_q = base_q + jnp.einsum("jt,ndst...->ndsj...", rule_, rate_q)
-        u = base + jnp.einsum("is,jt,nst...->nij...", rule_, rule_, rate)
-        r, q = new_r, new_q
-    upper = _Edge([u[:, :, -1]], [None if q is None else q[:, :, :, -1]])
-    right = _Edge([u[:, -1]], [None if r is None else r[:, :, -1]])
-    return upper, right
-
-
-def _untruncated_main(cell: _Cell, f: Array, r: Array | None, q: Array | None):
-    frozen = cell.freeze(f)
-    fr, fq = cell.freeze(r, vector=True), cell.freeze(q, vector=True)
-    data = cell.data
-    if cell.kind == "branched":
-        a = _add(_vector(data.dx), _apply(data.ax, fq))
-        b = _add(_vector(data.dy), _apply(data.ay, fr))
-        inner = _dot(a, b)
-        if cell.double is not None:
-            inner = inner + cell.double * frozen
-        return frozen * inner
-    rate = frozen * cell.c
-    if cell.to_r is not None:
-        rate = rate + _dot(cell.to_r, fr)
-    if cell.to_q is not None:
-        rate = rate + _dot(cell.to_q, fq)
-    if cell.double is not None:
-        square = frozen if cell.kind == "ito" else frozen * frozen
-        rate = rate + cell.double * square
-    return rate if cell.kind == "ito" else f * rate
-
-
-def _untruncated_auxiliary(cell: _Cell, matrix, f: Array, other, dx: Array) -> Array:
-    frozen = cell.freeze(f)
-    pulled = _apply(matrix, cell.freeze(other, vector=True))
-    if cell.kind == "branched":
-        return _scaled(frozen, _add(_vector(dx), pulled))
-    linear = _add(_scaled(frozen, _vector(dx)), pulled)
-    return linear if cell.kind == "ito" else _scaled(f, linear)
+    if depth is None:
+        size = rule.shape[0]
+        u = [free(None)]
+        r = [a if a is None else jnp.stack([a] * size, axis=2) for a in left.aux]
+        q = [a if a is None else jnp.stack([a] * size, axis=3) for a in lower.aux]
+        for _ in range(size):
+            f = [jnp.exp(u[0])] if kind == "branched" else u
+            u, (r_new, q_new) = [main(f, r, q, None)], auxiliary(f, r, q, None)
+            r, q = [r_new], [q_new]
+    else:
+        u, f, r, q = [], [], [], []
+        for k in range(depth + 1):
+            u.append(main(f, r, q, k))
+            if kind != "branched":
+                f.append(u[k])
+            elif k == 0:
+                f.append(jnp.ones_like(u[0]))
+            else:
+                f.append(forests_from_trees(tuple(u[1:]))[k])
+            r_new, q_new = auxiliary(f, r, q, k)
+            r.append(r_new)
+            q.append(q_new)
+    upper = [None if v is None else v[:, :, :, -1] for v in q]
+    right = [None if v is None else v[:, :, -1] for v in r]
+    return _Edge([v[:, :, -1] for v in u], upper), _Edge([v[:, -1] for v in u], right)
 
 
 def bracket_kernel(
     kind: Kind,
     depth: int | None,
-    dx: Array,
-    dy: Array,
+    outer: bool,
+    x: Array,
+    y: Array,
     ax: Array | None,
     ay: Array | None,
 ) -> Array:
@@ -330,44 +284,49 @@ def bracket_kernel(
     **Arguments:**
 
     - `kind`, `depth`: kind of kernel and weight, `None` for the full kernel.
-    - `dx`, `dy`: increments `(cells, d, *batch)`; batch axes broadcast.
-    - `ax`, `ay`: increments of the brackets `(cells, d, d, *batch)`, or `None` for
+    - `outer`: all pairs, or paths paired one by one.
+    - `x`, `y`: points `(batch, times, d)`.
+    - `ax`, `ay`: increments of the brackets `(batch, times - 1, d, d)`, or `None` for
         left-point sums on that side.
 
     **Returns:**
 
-    The kernel, of the broadcast batch shape.
+    The kernel, `(b, b')` if `outer`, otherwise `(b,)`.
     """
-    batch = jnp.broadcast_shapes(dx.shape[2:], dy.shape[2:])
+
+    def cells(points: Array, brackets: Array | None, axis: int) -> tuple:
+        """Increments with the batch last, and an axis of length one for the other."""
+        found = []
+        for a in (jnp.diff(points, axis=1), brackets):
+            a = None if a is None else jnp.moveaxis(a, 0, -1)
+            if a is not None and outer:
+                a = jnp.expand_dims(a, a.ndim - axis)
+            found.append(a)
+        return tuple(found)
+
+    xs, ys = cells(x, ax, 0), cells(y, ay, 1)
+    batch = jnp.broadcast_shapes(xs[0].shape[2:], ys[0].shape[2:])
     size = _NODES if depth is None else depth + 1
-    _, rule = _nodes(size)
     levels = 1 if depth is None else depth + 1
-    d, dtype = dx.shape[1], dx.dtype
+    rule = _integration(size)
 
     def edge(bracket):
-        first = 1.0 if kind != "branched" else 0.0
-        main = [jnp.full((1, size, *batch), first, dtype)]
-        main += [jnp.zeros((1, size, *batch), dtype)] * (levels - 1)
+        def zeros(*shape):
+            return jnp.zeros((1, *shape, size, *batch), x.dtype)
+
+        first = zeros() if kind == "branched" else zeros() + 1
         last = 0 if depth is None else depth - 2
-        aux = [
-            jnp.zeros((1, d, size, *batch), dtype)
-            if bracket is not None and k <= last
-            else None
-            for k in range(levels)
-        ]
-        return _Edge(main, aux)
+        kept = [bracket is not None and k <= last for k in range(levels)]
+        aux = [zeros(x.shape[-1]) if keep else None for keep in kept]
+        return _Edge([first] + [zeros()] * (levels - 1), aux)
 
     def cell(lower, left, x, y):
-        data = _Data(x[0], y[0], x[1], y[1])
-        if depth is None:
-            return _picard(kind, rule, lower, left, data)
-        return _solve(kind, depth, rule, lower, left, data)
+        return _solve(kind, depth, rule, lower, left, _Data(x[0], y[0], x[1], y[1]))
 
-    upper, _ = edge_sweep(cell, edge(ax), edge(ay), (dx, ax), (dy, ay))
+    upper, _ = edge_sweep(cell, edge(ax), edge(ay), xs, ys)
     main = [v[-1] for v in upper.main]
-    if kind != "branched":
-        return sum(main[1:], main[0])
-    if depth is None:
-        return jnp.exp(main[0])
-    forests = forests_from_trees(tuple(main[1:]))
-    return sum(forests[1:], forests[0])
+    if kind == "branched":
+        if depth is None:
+            return jnp.exp(main[0])
+        main = forests_from_trees(tuple(main[1:]))
+    return sum(main[1:], main[0])

@@ -1,7 +1,6 @@
 """Dispatch of one block of pairs to the recursion that fits."""
 
 import functools as ft
-from typing import Any
 
 import equinox as eqx
 import jax.lax as lax
@@ -9,14 +8,14 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from . import _recursions, _series
+from . import _recursions
 from ._bracket import bracket_kernel
 from ._prepare import Kind
+from ._series import series_kernel
 from ._static import AbstractStaticKernel, LinearKernel
 from ._wavefront import sweep
 
 
-SERIES_ORDER = 8
 _LISTED = 16  # up to this many channels, pairs are stored channel by channel
 
 
@@ -103,7 +102,7 @@ def evaluate(
     if x.shape[1] < 2 or y.shape[1] < 2:
         return jnp.ones(batch, x.dtype)
     if ax is not None or ay is not None:
-        return _with_brackets(kind, depth, outer, x, y, ax, ay)
+        return bracket_kernel(kind, depth, outer, x, y, ax, ay)  # pyright: ignore
     if x.shape[1] * 2 ** refinement[0] > y.shape[1] * 2 ** refinement[1]:
         # The diagonal runs along the shorter path.
         swapped = evaluate(
@@ -123,15 +122,10 @@ def evaluate(
     else:
         increment = ft.partial(_static, frame, outer, 1 / (times[0] * times[1]))
 
-    if kind == "planar" or (kind == "geometric" and depth is not None):
-        solver = "series"
-    if solver == "series" and kind in ("geometric", "planar"):
-        like = jnp.ones((1, *batch), x.dtype)
-        inner, planar = ft.partial(increment, theta), kind == "planar"
-        if depth is None:
-            return _series.untruncated(inner, planar, SERIES_ORDER, xs, ys, like)
-        levels = _series.truncated(inner, planar, depth, xs, ys, like)
-        return sum(levels[1:], levels[0])
+    exact = depth is not None or solver == "series"
+    if kind == "planar" or (kind == "geometric" and exact):
+        like, inner = jnp.ones((1, *batch), x.dtype), ft.partial(increment, theta)
+        return series_kernel(inner, kind == "planar", depth, xs, ys, like)
 
     if depth is None:
         update, boundary = {
@@ -150,29 +144,3 @@ def evaluate(
         return 1 + sum(out[1:], out[0])
     forests = _recursions.forests_from_trees(out)
     return sum(forests[1:], forests[0])
-
-
-def _with_brackets(
-    kind: Kind,
-    depth: int | None,
-    outer: bool,
-    x: Array,
-    y: Array,
-    ax: Array | None,
-    ay: Array | None,
-) -> Array:
-    def arrange(array, axis, pads) -> Any:
-        if array is None:
-            return None
-        array = jnp.moveaxis(array, 0, -1)
-        return lax.expand_dims(array, (array.ndim - axis,)) if pads else array
-
-    dx, dy = jnp.diff(x, axis=1), jnp.diff(y, axis=1)
-    return bracket_kernel(
-        kind,  # pyright: ignore[reportArgumentType]
-        depth,
-        arrange(dx, 0, outer),
-        arrange(dy, 1, outer),
-        arrange(ax, 0, outer),
-        arrange(ay, 1, outer),
-    )

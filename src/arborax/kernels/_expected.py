@@ -6,43 +6,25 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from .._xla import scan
-from ._checks import as_sample
-from ._features import tensor_multiply
+from ..algebra import Shuffle
+from ..signatures import expanding_signature, signature
 from ._kernel import Path
-from ._prepare import check_kind, prepare
+from ._prepare import as_sample, check_kind, prepare
 
 
-def _with_martingales(dx: Array, depth: int) -> tuple[Array, Array]:
-    """Words of piecewise linear paths, and the left-point sums of their last letter.
+def _left_point_sums(points: Array, depth: int) -> Array:
+    """`sum_n S_n(w) dx_n^i` for each word `w i`, in the order of the basis.
 
-    Both `(batch, words)` from increments `(batch, steps, d)`. The second is
-    `sum_n S_n(w) dx_n^i` for the word `w i`: mean zero if channel `i` is a martingale.
+    `(batch, words)` from `(batch, times, d)`: mean zero if channel `i` is a martingale.
     """
-    batch, _, d = dx.shape
-
-    def zeros():
-        return [jnp.zeros((batch, *(d,) * k), dx.dtype) for k in range(1, depth + 1)]
-
-    def step(carry, increment):
-        total, sums = carry
-        new_sums = [sums[0] + increment]
-        for k in range(1, depth):
-            before = total[k - 1]
-            wide = before[..., None] * increment.reshape(batch, *(1,) * k, d)
-            new_sums.append(sums[k] + wide)
-        power, factor = increment, [increment]
-        for k in range(2, depth + 1):
-            power = power[..., None] * increment.reshape(batch, *(1,) * (k - 1), d) / k
-            factor.append(power)
-        return (tensor_multiply(total, factor), new_sums), None
-
-    start = (zeros(), zeros())
-    (total, sums), _ = scan(step, start, jnp.moveaxis(dx, 1, 0))
-    flat = lambda levels: jnp.concatenate(  # noqa: E731
-        [v.reshape(batch, -1) for v in levels], axis=1
-    )
-    return flat(total), flat(sums)
+    dx = jnp.diff(points, axis=1)
+    before = jnp.ones_like(dx[..., :1])
+    if depth > 1:
+        words = Shuffle(points.shape[-1], depth - 1)
+        shorter = expanding_signature(points, words)[:, :-1]
+        before = jnp.concatenate([before, shorter], axis=-1)
+    sums = jnp.einsum("btw,bti->bwi", before, dx)
+    return sums.reshape(sums.shape[0], -1)
 
 
 def expected_signature(
@@ -96,11 +78,11 @@ def expected_signature(
             f"{len(flags)}."
         )
     flags = [False] * int(add_time) + flags
-    steps = jnp.diff(points, axis=1)
-    values, controls = _with_martingales(steps, depth)
+    values = signature(points, Shuffle(d, depth))
     mean = jnp.mean(values, axis=0)
     if not any(flags):
         return mean
+    controls = _left_point_sums(points, depth)
     last = np.concatenate(
         [np.tile(np.array(flags), d ** (k - 1)) for k in range(1, depth + 1)]
     )

@@ -18,12 +18,10 @@ from .._inputs import (
     as_numbers,
     as_values,
 )
-from .._values import is_concrete, refuse
 from .._xla import scan
 from ..algebra import GrossmanLarson, MuntheKaasWright, Shuffle, symmetry_factor
 from ..signatures import signature
-from ._checks import as_brackets
-from ._prepare import check_kind, Kind
+from ._prepare import as_brackets, check_kind, Kind, refuse_beyond
 
 
 InnerProduct = Literal["hopf", "trees"]
@@ -68,7 +66,7 @@ def _flat(values: Array, lead: tuple[int, ...]) -> Array:
     return values.reshape(*lead, math.prod(values.shape[len(lead) :]))
 
 
-def tensor_multiply(a: list[Array], b: list[Array]) -> list[Array]:
+def _tensor_multiply(a: list[Array], b: list[Array]) -> list[Array]:
     """Product of tensor series with levels `(..., d, .., d)`, units left out."""
     out = []
     for k in range(len(a)):
@@ -97,16 +95,16 @@ def _ito_words(dx: Array, brackets: Array | None, depth: int) -> list[Array]:
         element = zeros()
         element[0] = first
         if second is None:
-            return tensor_multiply(total, element), None
+            return _tensor_multiply(total, element), None
         if depth > 1:
             element[1] = -0.5 * second
         # exp by Horner's rule: E = x (1 + x/2 (1 + x/3 (...)))
         factor = zeros()
         for k in range(depth, 0, -1):
             scaled = [e / k for e in element]
-            product = tensor_multiply(scaled, factor)
+            product = _tensor_multiply(scaled, factor)
             factor = [p - f for p, f in zip(product, factor, strict=True)]
-        return tensor_multiply(total, factor), None
+        return _tensor_multiply(total, factor), None
 
     steps = jnp.moveaxis(dx, -2, 0)
     moved = None if brackets is None else jnp.moveaxis(brackets, -3, 0)
@@ -218,9 +216,8 @@ def robust_normalisation(
             f"`weights` must have one entry for each feature, got {weights.shape} for "
             f"features of shape {features.shape}. Make them with `feature_weights`."
         )
-    known = np.asarray(features) if is_concrete(features) else features
     message = "The features hold NaN or infinity: use smaller paths."
-    features = refuse(features, ~(abs(known) < float("inf")), message)
+    features = refuse_beyond(features, float("inf"), message)
     depth = int(np.max(weights))
     dtype = features.dtype
     norms = jnp.stack(

@@ -1,5 +1,6 @@
 """Random Fourier signature features: linear in batch and length, standardised."""
 
+import functools as ft
 import math
 from typing import Any, Literal
 
@@ -21,10 +22,9 @@ from .._inputs import (
 )
 from .._values import is_concrete, refuse
 from .._xla import custom_jvp
-from ._checks import as_sample
-from ._iterated import random_levels
-from ._prepare import Brackets, prepare
-from ._shapes import forest_shapes, ladder, shape_symmetry
+from ._blocks import split
+from ._iterated import forest_shapes, ladder, random_levels, shape_symmetry
+from ._prepare import as_sample, Brackets, prepare
 
 
 _BLOCK = 2**18  # numbers per array in one block of paths: stay near the cache
@@ -288,24 +288,15 @@ def _features(
         increments = increments.reshape(-1, times - 1, d, d)
     block = max(1, _BLOCK // max(1, times * maps.count))
 
-    def one(arguments):
-        return _block_features(maps, *arguments)
-
     if flat.shape[0] <= block:
-        out = one((flat, increments))
+        out = _block_features(maps, flat, increments)
     else:
-        short = -flat.shape[0] % block
 
-        def split(a):
-            if a is None:
-                return None
-            tail = jnp.repeat(a[-1:], short, axis=0)
-            a = jnp.concatenate([a, tail]) if short else a
-            return a.reshape(-1, block, *a.shape[1:])
+        @ft.partial(jax.checkpoint, prevent_cse=False)  # inside a loop: not needed
+        def one(arguments):
+            return _block_features(maps, *arguments)
 
-        tiles = lax.map(
-            jax.checkpoint(one, prevent_cse=False), (split(flat), split(increments))
-        )
+        tiles = lax.map(one, (split(flat, block), split(increments, block)))
         out = tiles.reshape(-1, maps.size)[: flat.shape[0]]
     if maps.deviation is not None:
         out = out / maps.deviation.astype(dtype)[None]

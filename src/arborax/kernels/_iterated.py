@@ -1,10 +1,11 @@
-"""Iterated sums of scalar functions along paths, with few cumulative sums.
+"""Iterated sums of scalar functions along paths, indexed by unlabelled trees.
 
 The first sum of a chain is explicit (`sum du = u_n - u_0`), and so is the last one,
 read backwards: `sum_n P_n du_n = sum_k dP_k (u_end - u_{k+1})`. Chains of up to three
 functions are then plain reductions.
 """
 
+import functools as ft
 import math
 from collections.abc import Callable
 from typing import Any
@@ -13,7 +14,36 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from .._xla import running_sums
-from ._shapes import Shape
+
+
+Shape = tuple  # children of the root, sorted; a vertex is ()
+
+
+@ft.lru_cache(None)
+def forest_shapes(weight: int) -> tuple[tuple[Shape, ...], ...]:
+    """Forests of unlabelled trees with `weight` vertices, as sorted tuples."""
+    if weight == 0:
+        return ((),)
+    found = set()
+    for size in range(1, weight + 1):
+        for tree in forest_shapes(size - 1):
+            for rest in forest_shapes(weight - size):
+                found.add(tuple(sorted((tree, *rest))))
+    return tuple(sorted(found))
+
+
+def ladder(weight: int) -> Shape:
+    """The tree without branches."""
+    shape: Shape = ()
+    for _ in range(weight - 1):
+        shape = (shape,)
+    return shape
+
+
+def shape_symmetry(forest: tuple[Shape, ...]) -> int:
+    """Symmetry factor of an unlabelled forest."""
+    own = math.prod(math.factorial(forest.count(t)) for t in set(forest))
+    return own * math.prod(shape_symmetry(t) for t in forest)
 
 
 class _Trees:
@@ -34,9 +64,7 @@ class _Trees:
         return self.u[i][:, -1:] - self.u[i][:, 1:]
 
     def correction(self, i: int, j: int) -> Any:
-        """Step value of the two-vertex tree, zero for left-point sums."""
-        if self.bracket is None:
-            return None
+        """Step value of the two-vertex tree."""
         pair = (min(i, j), max(i, j))
         if pair not in self._corrections:
             value = (self.du[i] * self.du[j] - self.bracket(*pair)) / 2
@@ -52,29 +80,20 @@ class _Trees:
         return out
 
     def product(self, parts: list[tuple[Shape, int]]) -> Any:
-        total = None
-        for tree, place in parts:
-            value = self.path(tree, place)
-            total = value if total is None else total * value
-        return total
+        return math.prod(self.path(tree, place) for tree, place in parts)
 
     def increment(self, tree: Shape, root: int) -> Array:
         children = self.split(tree, root)
-        below = self.product(children)
-        total = self.du[root] if below is None else below * self.du[root]
-        extra = self._two_vertex(children, root)
-        return total if extra is None else total + extra
+        return self.product(children) * self.du[root] + self._two_vertex(children, root)
 
     def _two_vertex(self, children: list, root: int) -> Any:
+        """Steps in which the root and one child move together."""
         if self.bracket is None:
-            return None
-        total = None
+            return 0
+        total: Any = 0
         for r, (child, place) in enumerate(children):
-            others = children[:r] + children[r + 1 :]
-            product = self.product(others + self.split(child, place))
-            step = self.correction(place, root)
-            term = step if product is None else product * step
-            total = term if total is None else total + term
+            above = children[:r] + children[r + 1 :] + self.split(child, place)
+            total = total + self.product(above) * self.correction(place, root)
         return total
 
     def path(self, tree: Shape, root: int) -> Array:
@@ -90,8 +109,7 @@ class _Trees:
             return jnp.sum(self.increment(tree, root), axis=1)
         child, place = children[0]
         total = self.increment(child, place) * self.rest(root)
-        extra = self._two_vertex(children, root)
-        return jnp.sum(total if extra is None else total + extra, axis=1)
+        return jnp.sum(total + self._two_vertex(children, root), axis=1)
 
 
 def _vertices(tree: Shape) -> int:
@@ -109,23 +127,21 @@ def _geometric_word(u: list[Array], length: int) -> Array:
             prefixes.append(u[0][:, :-1] - u[0][:, :1])
             continue
         step = jnp.ones_like(du[0])
-        total: Any = None
+        total: Any = 0
         for i in range(1, j + 1):  # the last i letters fall into this segment
             step = step * du[j - i]
-            term = prefixes[j - i] * step * (1 / math.factorial(i))
-            total = term if total is None else total + term
+            total = total + prefixes[j - i] * step * (1 / math.factorial(i))
         prefixes.append(running_sums(total, axis=1))
     last = length - 1
     rest = u[last][:, -1:] - u[last][:, 1:]
     step = jnp.ones_like(du[0])
-    total: Any = None
+    total: Any = 0
     for i in range(1, length):  # letters last-i..last-1 in one segment, then the last
         step = step * du[last - i]
         prefix = prefixes[last - i]
         after = rest * (1 / math.factorial(i))
         same = du[last] * (1 / math.factorial(i + 1))
-        term = prefix * step * (after + same)
-        total = term if total is None else total + term
+        total = total + prefix * step * (after + same)
     return jnp.sum(total, axis=1)
 
 
@@ -153,10 +169,9 @@ def random_levels(
     trees = _Trees(functions, bracket)
     out = []
     for forest in forests:
-        place, total = 0, None
+        place, total = 0, 1
         for tree in forest:
-            value = trees.end(tree, place)
-            total = value if total is None else total * value
+            total = total * trees.end(tree, place)
             place += _vertices(tree)
         out.append(total)
     return out

@@ -1,5 +1,6 @@
 """Signature kernels: one object, values for pairs and Gram matrices in blocks."""
 
+import functools as ft
 from typing import Any, Literal
 
 import equinox as eqx
@@ -8,10 +9,9 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
 from .._inputs import as_choice, as_count, as_flag, as_number
-from .._values import is_concrete, refuse, shown
+from .._values import is_concrete, shown
 from ..paths import SampledPath
 from ._blocks import in_blocks
-from ._checks import as_sample, check_alike
 from ._evaluate import evaluate
 from ._features import (
     explicit_features,
@@ -21,7 +21,15 @@ from ._features import (
     InnerProduct,
     robust_normalisation,
 )
-from ._prepare import Brackets, check_kind, Kind, prepare
+from ._prepare import (
+    as_sample,
+    Brackets,
+    check_alike,
+    check_kind,
+    Kind,
+    prepare,
+    refuse_beyond,
+)
 from ._scale import pooled_scale
 from ._static import (
     AbstractStaticKernel,
@@ -302,14 +310,15 @@ class SignatureKernel(eqx.Module):
             inner_product=self.inner_product,
         )
 
-    def _uses_features(
-        self, d: int, lx: int, ly: int, bx: int, by: int, pairs: int, brackets: bool
-    ) -> bool:
+    def _uses_features(self, px: Array, py: Array, outer: bool, brackets: bool) -> bool:
+        """Whether explicit features are asked for, or cheaper by operation count."""
         linear = isinstance(self.static_kernel, LinearKernel) and self.depth is not None
         if self.method != "auto" or not linear:
             return self.method == "features"
         if self.inner_product == "trees":
             return True
+        (bx, lx, d), (by, ly, _) = px.shape, py.shape
+        pairs = bx * by if outer else bx
         depth = self.depth or 0
         count = feature_count(self.kind, d, depth)
         if count > _MOST_FEATURES:
@@ -323,34 +332,29 @@ class SignatureKernel(eqx.Module):
         return explicit < cell * lx * ly * pairs
 
     def _values(self, outer: bool, px, ax, py, ay, block: int | None) -> Array:
-        d = px.shape[-1]
-        pairs = px.shape[0] * py.shape[0] if outer else px.shape[0]
         brackets = ax is not None or ay is not None
-        sizes = (px.shape[1], py.shape[1], px.shape[0], py.shape[0], pairs)
-        if self._uses_features(d, *sizes, brackets):
+        if self._uses_features(px, py, outer, brackets):
             fx, fy = self._explicit(px, ax), self._explicit(py, ay)
             if outer:
                 return self.unit + fx @ fy.T
             return self.unit + jnp.sum(fx * fy, axis=-1)
 
-        def values(x, y, a, b):
-            return evaluate(
-                self.kind,
-                self.depth,
-                self.static_kernel,
-                self.solver,
-                self.refinement,
-                outer,
-                self.custom_gradient,
-                x,
-                y,
-                a,
-                b,
-            )
-
+        values = ft.partial(
+            evaluate,
+            self.kind,
+            self.depth,
+            self.static_kernel,
+            self.solver,
+            self.refinement,
+            outer,
+            self.custom_gradient,
+        )
         if not outer:
             return values(px, py, ax, ay)
         return in_blocks(values, px, py, ax, ay, block or self._block(px, py, brackets))
+
+    def _norms(self, px: Array, ax: Array | None) -> Array:
+        return jnp.sqrt(self._values(False, px, ax, px, ax, None))
 
     def _block(self, px: Array, py: Array, brackets: bool) -> int:
         """Rows and columns of a block, so that a diagonal stays near the cache."""
@@ -383,8 +387,7 @@ class SignatureKernel(eqx.Module):
                 "<x_1 - x_0, y_1 - y_0> < 2). Pass scale='auto' or a smaller number, "
                 "or truncate with `depth`."
             )
-        known = np.asarray(values) if is_concrete(values) else values
-        return refuse(values, ~(abs(known) < limit), message)
+        return refuse_beyond(values, limit, message)
 
     def __call__(
         self,
@@ -402,7 +405,14 @@ class SignatureKernel(eqx.Module):
         px, ax = self.prepared(x, brackets_x, lengths_x, mask_x)
         py, ay = self.prepared(y, brackets_y, lengths_y, mask_y)
         check_alike(px, py)
-        _check_batches(px, py)
+        try:
+            jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
+        except ValueError:
+            raise ValueError(
+                "Paths are paired one by one, but their leading axes do not match: "
+                f"{px.shape[:-2]} and {py.shape[:-2]}. For all pairs use "
+                "`signature_gram`."
+            ) from None
         return self._checked(_pairs(self, px, ax, py, ay))
 
     def gram(
@@ -441,22 +451,12 @@ def _as_orders(refinement: Any) -> tuple[int, int]:
     return first, second
 
 
-def _check_batches(px: Array, py: Array) -> None:
-    try:
-        jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
-    except ValueError:
-        raise ValueError(
-            "Paths are paired one by one, but their leading axes do not match: "
-            f"{px.shape[:-2]} and {py.shape[:-2]}. For all pairs use `signature_gram`."
-        ) from None
-
-
 @eqx.filter_jit
 def _pairs(kernel: SignatureKernel, px, ax, py, ay) -> Array:
     kernel, [(px, ax), (py, ay)] = kernel._scaled((px, ax), (py, ay))
     batch = jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
 
-    def flat(a, core):
+    def flat(a, core) -> Any:
         if a is None:
             return None
         a = jnp.broadcast_to(a, (*batch, *a.shape[a.ndim - core :]))
@@ -465,9 +465,7 @@ def _pairs(kernel: SignatureKernel, px, ax, py, ay) -> Array:
     px, py, ax, ay = flat(px, 2), flat(py, 2), flat(ax, 3), flat(ay, 3)
     out = kernel._values(False, px, ax, py, ay, None)
     if kernel.normalise:
-        norm_x = kernel._values(False, px, ax, px, ax, None)
-        norm_y = kernel._values(False, py, ay, py, ay, None)
-        out = out / (jnp.sqrt(norm_x) * jnp.sqrt(norm_y))
+        out = out / (kernel._norms(px, ax) * kernel._norms(py, ay))
     return out.reshape(batch)
 
 
@@ -480,7 +478,5 @@ def _gram(kernel: SignatureKernel, px, ax, py, ay, block) -> Array:
         kernel, [(px, ax), (py, ay)] = kernel._scaled((px, ax), (py, ay))
     out = kernel._values(True, px, ax, py, ay, block)
     if kernel.normalise:
-        norm_x = kernel._values(False, px, ax, px, ax, None)
-        norm_y = kernel._values(False, py, ay, py, ay, None)
-        out = out / (jnp.sqrt(norm_x)[:, None] * jnp.sqrt(norm_y)[None, :])
+        out = out / (kernel._norms(px, ax)[:, None] * kernel._norms(py, ay)[None, :])
     return out

@@ -9,10 +9,9 @@ from jaxtyping import Array, Float
 
 from .._inputs import as_count
 from ..paths import SampledPath
-from ._checks import as_sample, check_alike
 from ._fourier import RandomFourierSignature
 from ._kernel import Path, SignatureKernel
-from ._prepare import Brackets
+from ._prepare import as_sample, Brackets, check_alike
 
 
 AnyKernel = SignatureKernel | RandomFourierSignature
@@ -66,8 +65,7 @@ def embed(
         values = kernel.features(part, brackets=brackets_)
         total = total + jnp.sum(values, axis=0)
         square = square + jnp.sum(values * values)
-    mean, square = lax.stop_gradient((total / size, square / size))
-    return MeanEmbedding(mean, square, size)
+    return lax.stop_gradient(MeanEmbedding(total / size, square / size, size))
 
 
 def _check_kernel(kernel: Any) -> None:
@@ -106,20 +104,17 @@ def pooled(
     return x, y, kernel
 
 
-def _summary(
-    x: Path | MeanEmbedding, kernel: AnyKernel, brackets: Brackets
-) -> MeanEmbedding:
-    if isinstance(x, MeanEmbedding):
-        return x
-    values = kernel.features(x, brackets=brackets)
-    square = jnp.mean(jnp.sum(values * values, axis=-1))
-    return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
-
-
 def _summaries(
     x, y, kernel, brackets_x, brackets_y
 ) -> tuple[MeanEmbedding, MeanEmbedding]:
-    sx, sy = _summary(x, kernel, brackets_x), _summary(y, kernel, brackets_y)
+    def summary(z: Any, brackets: Brackets) -> MeanEmbedding:
+        if isinstance(z, MeanEmbedding):
+            return z
+        values = kernel.features(z, brackets=brackets)
+        square = jnp.mean(jnp.sum(values * values, axis=-1))
+        return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
+
+    sx, sy = summary(x, brackets_x), summary(y, brackets_y)
     if sx.mean.shape != sy.mean.shape or sx.mean.dtype != sy.mean.dtype:
         raise ValueError(
             "The mean embedding was not made with this kernel and dtype: "
@@ -129,30 +124,17 @@ def _summaries(
     return sx, sy
 
 
-def _within(summary: MeanEmbedding, unbiased: bool) -> Array:
-    """`E k(X, X')`: with the diagonal (biased) or without it."""
-    everything = jnp.sum(summary.mean * summary.mean)
+def _within(mean: Array, diagonal: Array, n: int, unbiased: bool) -> Array:
+    """`E k(X, X')` from the means of the Gram matrix and of its diagonal, which the
+    unbiased estimate leaves out."""
     if not unbiased:
-        return everything
-    n = summary.count
-    _need_two(n)
-    return (n * everything - summary.square) / (n - 1)
-
-
-def _need_two(n: int) -> None:
+        return mean
     if n < 2:
         raise ValueError(
             "The unbiased estimator needs at least two paths in each sample whose own "
             "term is asked for. Pass unbiased=False."
         )
-
-
-def _gram_within(gram: Array, unbiased: bool) -> Array:
-    n = gram.shape[0]
-    if not unbiased:
-        return jnp.mean(gram)
-    _need_two(n)
-    return (jnp.sum(gram) - jnp.trace(gram)) / (n * (n - 1))
+    return (n * mean - diagonal) / (n - 1)
 
 
 def _score(
@@ -161,15 +143,22 @@ def _score(
     """`E k(X, X') - 2 E k(X, Y)`, and `E k(Y, Y')` with the data term."""
     if kernel.linear:
         sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
-        score = _within(sx, unbiased) - 2 * jnp.sum(sx.mean * sy.mean)
+
+        def own(s: MeanEmbedding) -> Array:
+            return _within(jnp.sum(s.mean * s.mean), s.square, s.count, unbiased)
+
+        score = own(sx) - 2 * jnp.sum(sx.mean * sy.mean)
         # The constant of the kernel, left out of the features, counts 1 - 2 + 1 times.
-        return score + _within(sy, unbiased) if data_term else score - kernel.unit
-    xx = _gram_within(kernel.gram(x, brackets_x=brackets_x), unbiased)
+        return score + own(sy) if data_term else score - kernel.unit
+
+    def own_gram(z: Any, brackets: Brackets) -> Array:
+        gram = kernel.gram(z, brackets_x=brackets)
+        diagonal = jnp.mean(jnp.diagonal(gram))
+        return _within(jnp.mean(gram), diagonal, gram.shape[0], unbiased)
+
     cross = jnp.mean(kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y))
-    if not data_term:
-        return xx - 2 * cross
-    own = _gram_within(kernel.gram(y, brackets_x=brackets_y), unbiased)
-    return xx - 2 * cross + own
+    score = own_gram(x, brackets_x) - 2 * cross
+    return score + own_gram(y, brackets_y) if data_term else score
 
 
 def signature_score(

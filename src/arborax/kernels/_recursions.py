@@ -40,11 +40,20 @@ def branched(upper: State, right: State, corner: State, c: Array) -> State:
 
 
 def ito_truncated(upper: State, right: State, corner: State, c: Array) -> State:
-    lower = (jnp.ones_like(c), *corner[:-1])
-    return tuple(
-        f10 + f01 - f00 + below * c
-        for f10, f01, f00, below in zip(upper, right, corner, lower, strict=True)
-    )
+    return _truncated(upper, right, corner, [jnp.ones_like(c), *corner[:-1]], c)
+
+
+def branched_truncated(upper: State, right: State, corner: State, c: Array) -> State:
+    lower = forests_from_trees(corner[:-1]) if len(corner) > 1 else [jnp.ones_like(c)]
+    return _truncated(upper, right, corner, lower, c)
+
+
+def _truncated(
+    upper: State, right: State, corner: State, below: list[Array], c: Array
+) -> State:
+    """`dd u_k = c below_k`, with `below` one weight lower."""
+    rows = zip(upper, right, corner, below, strict=True)
+    return tuple(u10 + u01 - u00 + low * c for u10, u01, u00, low in rows)
 
 
 def forests_from_trees(trees: State) -> list[Array]:
@@ -57,11 +66,3 @@ def forests_from_trees(trees: State) -> list[Array]:
         ]
         forests.append(ft.reduce(jnp.add, terms))
     return forests
-
-
-def branched_truncated(upper: State, right: State, corner: State, c: Array) -> State:
-    lower = forests_from_trees(corner[:-1]) if len(corner) > 1 else [jnp.ones_like(c)]
-    return tuple(
-        t10 + t01 - t00 + below * c
-        for t10, t01, t00, below in zip(upper, right, corner, lower, strict=True)
-    )

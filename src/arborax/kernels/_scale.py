@@ -6,12 +6,10 @@ from typing import Literal
 import equinox as eqx
 import jax.lax as lax
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_values
-from .._values import is_concrete, refuse
-from ._checks import as_brackets, check_alike
+from ._prepare import as_brackets, check_alike, refuse_beyond
 
 
 def path_size(
@@ -105,5 +103,5 @@ def safe_scale(
     if brackets_y is not None:
         brackets_y = as_brackets("brackets_y", brackets_y, y)
     factor = pooled_scale([(x, brackets_x), (y, brackets_y)], mode)
-    bad = ~(np if is_concrete(factor) else jnp).isfinite(factor)
-    return refuse(factor, bad, "A path holds NaN or infinity: it has no scale.")
+    message = "A path holds NaN or infinity: it has no scale."
+    return refuse_beyond(factor, float("inf"), message)

@@ -12,8 +12,11 @@ leaving edges follow by setting one variable to one.
 
 Truncated by weight, `C` has weight one (times the graded `F` for planar) and edges of
 weight `k` have degree at most `k`, so everything is finite and exact. Untruncated,
-edges keep the degree `order`; the neglected part of a cell is of size
+edges keep the degree `_ORDER`; the neglected part of a cell is of size
 `C^order / order!^2`.
+
+A coefficient is a list over the weight: `a[i]` holds the weights `i..depth`, or one
+number for the full kernel.
 """
 
 import math
@@ -26,6 +29,7 @@ from ._edges import edge_sweep
 
 
 Increment = Callable[[PyTree, PyTree], Array]
+_ORDER = 8
 
 
 def _times(a: list[Array], b: list[Array], size: int) -> list[Array]:
@@ -37,89 +41,52 @@ def _times(a: list[Array], b: list[Array], size: int) -> list[Array]:
     return out
 
 
-def _leaving_truncated(
+def _leaving(
     a: list[list[Array]], b: list[list[Array]], powers: list[list[Array]]
 ) -> list[list[Array]]:
-    """Coefficients of one leaving edge; `a[i]` holds the weights `i..depth`."""
-    depth = len(a) - 1
+    """Coefficients of one leaving edge."""
     out = []
-    for i in range(depth + 1):
-        size = depth + 1 - i
+    for i in range(len(a)):
         total = a[i]
-        for j in range(1, i + 1):
-            term = _times(powers[j], a[i - j], size)
-            weight = 1 / math.factorial(j)
-            total = [u + weight * v for u, v in zip(total, term, strict=True)]
-        for j in range(i + 1, depth + 1):
-            term = _times(powers[i], b[j - i], depth + 1 - j) if i else b[j]
-            weight = 1 / math.factorial(j)
-            shifted = [
-                u + weight * v for u, v in zip(total[j - i :], term, strict=True)
-            ]
-            total = [*total[: j - i], *shifted]
+        for j in range(1, len(a)):
+            # `s^i t^j / (i! j!)` comes from the entering edge of the higher degree.
+            edge = a[i - j] if j <= i else b[j - i]
+            term = _times(powers[min(i, j)], edge, len(a[max(i, j)]))
+            shift = len(total) - len(term)
+            added = zip(total[shift:], term, strict=True)
+            scaled = [u + v * (1 / math.factorial(j)) for u, v in added]
+            total = [*total[:shift], *scaled]
         out.append(total)
     return out
 
 
-def truncated(
-    increment: Increment, planar: bool, depth: int, xs: PyTree, ys: PyTree, like: Array
-) -> list[Array]:
-    """Levels `0..depth` of the geometric or planar kernel; `like` is `(1, *batch)`."""
-
-    def cell(lower, left, x, y):
-        c = increment(x, y)
-        one = [jnp.ones_like(c)]
-        base = lower[0] if planar else one
-        powers, scaled = [one], one
-        for _ in range(depth):
-            scaled = _times(base, scaled, depth + 1) if planar else scaled
-            powers.append(scaled)
-        weighted, factor = [one], jnp.ones_like(c)
-        for j in range(1, depth + 1):
-            factor = factor * c
-            weighted.append([factor * u for u in powers[j]])
-        upper = _leaving_truncated(lower, left, weighted)
-        right = _leaving_truncated(left, lower, weighted)
-        return upper, right
-
-    zero, one = jnp.zeros_like(like), jnp.ones_like(like)
-    edge = [[zero] * (depth + 1 - i) for i in range(depth + 1)]
-    edge[0] = [one, *edge[0][1:]]
-    upper, _ = edge_sweep(cell, edge, edge, xs, ys)
-    levels = []
-    for k in range(depth + 1):
-        terms = [upper[i][k - i] / math.factorial(i) for i in range(k + 1)]
-        levels.append(sum(terms[1:], terms[0]))
-    return levels
-
-
-def _leaving(a: list[Array], b: list[Array], powers: list[Array]) -> list[Array]:
-    order = len(a) - 1
-    out = []
-    for i in range(order + 1):
-        terms = [powers[j] * a[i - j] * (1 / math.factorial(j)) for j in range(i + 1)]
-        terms += [
-            powers[i] * b[j - i] * (1 / math.factorial(j))
-            for j in range(i + 1, order + 1)
-        ]
-        out.append(sum(terms[1:], terms[0]))
-    return out
-
-
-def untruncated(
-    increment: Increment, planar: bool, order: int, xs: PyTree, ys: PyTree, like: Array
+def series_kernel(
+    increment: Increment,
+    planar: bool,
+    depth: int | None,
+    xs: PyTree,
+    ys: PyTree,
+    like: Array,
 ) -> Array:
-    """The full geometric or planar kernel; `like` is `(1, *batch)`."""
+    """The geometric or planar kernel, truncated at `depth` or (`None`) complete.
+
+    `increment` maps cells of `xs` and `ys` to `<dx, dy>`; `like` is `(1, *batch)`.
+    """
+    order = _ORDER if depth is None else depth
+    sizes = [1 if depth is None else depth + 1 - i for i in range(order + 1)]
 
     def cell(lower, left, x, y):
         c = increment(x, y)
-        coefficient = c * lower[0] if planar else c
-        powers = [jnp.ones_like(c)]
+        forests, factor = [jnp.ones_like(c)], jnp.ones_like(c)
+        powers = [forests]
         for _ in range(order):
-            powers.append(powers[-1] * coefficient)
+            forests = _times(lower[0], forests, sizes[0]) if planar else forests
+            factor = factor * c
+            powers.append([factor * u for u in forests])
         return _leaving(lower, left, powers), _leaving(left, lower, powers)
 
-    edge = [jnp.ones_like(like)] + [jnp.zeros_like(like)] * order
+    edge = [[jnp.zeros_like(like)] * size for size in sizes]
+    edge[0] = [jnp.ones_like(like), *edge[0][1:]]
     upper, _ = edge_sweep(cell, edge, edge, xs, ys)
-    terms = [u / math.factorial(i) for i, u in enumerate(upper)]
+    terms = [u / math.factorial(i) for i, weights in enumerate(upper) for u in weights]
     return sum(terms[1:], terms[0])

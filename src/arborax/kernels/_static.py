@@ -15,9 +15,6 @@ from .._inputs import as_number
 from .._xla import custom_jvp
 
 
-_UNROLLED = 64  # up to this many channels, distances are summed without a loop
-
-
 class AbstractStaticKernel(eqx.Module):
     """A positive semi-definite kernel on points, lifted to paths by second differences.
 
@@ -49,15 +46,6 @@ def _inner(x: Array, y: Array) -> Array:
     return total
 
 
-def _inner_gram(x: Array, y: Array) -> Array:
-    return jnp.einsum("...nd,...md->...nm", x, y)
-
-
-def _square_distance(x: Array, y: Array) -> Array:
-    difference = x - y
-    return _inner(difference, difference)
-
-
 @custom_jvp
 def _square_distances(x: Array, y: Array) -> Array:
     """`|x_i - y_j|^2` from points `(..., d, n)` and `(..., d, m)`, to `(..., n, m)`.
@@ -65,7 +53,6 @@ def _square_distances(x: Array, y: Array) -> Array:
     From differences, one channel at a time: `|x|^2 + |y|^2 - 2 <x, y>` would lose all
     digits of points that are close to each other and far from zero.
     """
-
     total: Any = 0
     for i in range(x.shape[-2]):
         difference = x[..., i, :, None] - y[..., i, None, :]
@@ -88,10 +75,6 @@ def _square_distances_jvp(primals, tangents):
     return _square_distances(x, y), 2 * (own_x + own_y - crossed)
 
 
-def _check_positive(name: str, value: object) -> None:
-    as_number(name, value, 0, above=True)
-
-
 class LinearKernel(AbstractStaticKernel):
     """`k(x, y) = <x, y>`: the signature kernel in the usual sense."""
 
@@ -99,7 +82,7 @@ class LinearKernel(AbstractStaticKernel):
         return _inner(x, y)
 
     def gram(self, x, y):
-        return _inner_gram(x, y)
+        return jnp.einsum("...nd,...md->...nm", x, y)
 
 
 class AbstractStationaryKernel(AbstractStaticKernel):
@@ -116,7 +99,7 @@ class AbstractStationaryKernel(AbstractStaticKernel):
         return self.of_square(square / scale**2)
 
     def __call__(self, x, y):
-        return self._of_distance(_square_distance(x, y))
+        return self._of_distance(_inner(x - y, x - y))
 
     def gram(self, x, y):
         x, y = jnp.swapaxes(x, -1, -2), jnp.swapaxes(y, -1, -2)
@@ -129,7 +112,7 @@ class RBFKernel(AbstractStationaryKernel):
     lengthscale: Real[Array, ""] | float = 1.0
 
     def __check_init__(self):
-        _check_positive("lengthscale", self.lengthscale)
+        as_number("lengthscale", self.lengthscale, 0, above=True)
 
     def of_square(self, square):
         return jnp.exp(-0.5 * square)
@@ -142,8 +125,8 @@ class RationalQuadraticKernel(AbstractStationaryKernel):
     alpha: Real[Array, ""] | float = 1.0
 
     def __check_init__(self):
-        _check_positive("lengthscale", self.lengthscale)
-        _check_positive("alpha", self.alpha)
+        as_number("lengthscale", self.lengthscale, 0, above=True)
+        as_number("alpha", self.alpha, 0, above=True)
 
     def of_square(self, square):
         alpha = jnp.asarray(self.alpha, square.dtype)

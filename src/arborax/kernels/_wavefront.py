@@ -14,7 +14,6 @@ only (concatenation and padding are slow inside XLA's loops on CPU).
 """
 
 import dataclasses
-import functools as ft
 from collections.abc import Callable
 from typing import Any
 
@@ -66,26 +65,14 @@ def _reverse_and_pad(ys: PyTree, nx: int, diagonals: int) -> PyTree:
     """Reverse time; cells outside the path have coinciding end points, so `c = 0`."""
 
     def pad(leaf):
-        ny = leaf.shape[0]
-        rest = [(0, 0)] * (leaf.ndim - 1)
-        return jnp.pad(leaf[::-1], [(diagonals - ny, nx + 1), *rest], mode="constant")
+        before, after = diagonals - leaf.shape[0], nx + 1
+        if isinstance(ys, tuple):  # (left, right) end points
+            last = jnp.broadcast_to(ys[1][-1:], (before, *leaf.shape[1:]))
+            first = jnp.broadcast_to(ys[0][:1], (after, *leaf.shape[1:]))
+            return jnp.concatenate([last, leaf[::-1], first], axis=0)
+        return jnp.pad(leaf[::-1], [(before, after)] + [(0, 0)] * (leaf.ndim - 1))
 
-    if isinstance(ys, tuple):  # (left, right) end points
-        left, right = ys
-        first, last = left[:1], right[-1:]
-        n, m = diagonals - left.shape[0], nx + 1
-
-        def ends(leaf):
-            before = jnp.broadcast_to(last, (n, *leaf.shape[1:]))
-            after = jnp.broadcast_to(first, (m, *leaf.shape[1:]))
-            return jnp.concatenate([before, leaf[::-1], after], axis=0)
-
-        return ends(left), ends(right)
     return jtu.tree_map(pad, ys)
-
-
-def _initial(boundary: tuple[float, ...], c: Any, nx: int) -> State:
-    return tuple(jnp.full((nx + 2, *c.shape[1:]), b, c.dtype) for b in boundary)
 
 
 def _vary_as(xs: PyTree, state: State) -> State:
@@ -94,27 +81,33 @@ def _vary_as(xs: PyTree, state: State) -> State:
     return tuple(vary_alike(s, like)[0] for s in state)
 
 
-def _step(
+def _three_steps(
     update: Update,
     increment: Increment,
     theta: PyTree,
     xs: PyTree,
-    ys: PyTree,
+    padded: PyTree,
     nx: int,
     diagonals: int,
-    previous: State,
-    before: State,
-    buffer: State,
-    p: Array,
-) -> State:
-    """One diagonal: all cells `n < nx`; the dummy cell is left out."""
-    cells = jtu.tree_map(lambda x: x[:nx], xs)
-    window = jtu.tree_map(lambda y: y[:nx], _window(ys, p, nx, diagonals))
-    c = increment(theta, cells, window)
-    new = update(
-        _rows(previous, 1, nx + 1), _rows(previous, 0, nx), _rows(before, 0, nx), c
-    )
-    return _write(buffer, new)
+) -> Callable[[tuple], tuple]:
+    """The map from `(last, last but one, free buffer, p)` to three diagonals later."""
+    cells = jtu.tree_map(lambda x: x[:nx], xs)  # without the dummy
+
+    def step(previous: State, before: State, buffer: State, p: Array) -> State:
+        window = _window(padded, p, nx, diagonals)
+        c = increment(theta, cells, jtu.tree_map(lambda y: y[:nx], window))
+        upper, right = _rows(previous, 1, nx + 1), _rows(previous, 0, nx)
+        return _write(buffer, update(upper, right, _rows(before, 0, nx), c))
+
+    def three(carry: tuple) -> tuple:
+        # Three named buffers, so that none is ever copied into another.
+        first, second, third, p = carry
+        third = step(first, second, third, p)
+        second = step(third, first, second, p + 1)
+        first = step(second, third, first, p + 2)
+        return first, second, third, p + 3
+
+    return three
 
 
 def _forward(
@@ -128,27 +121,22 @@ def _forward(
 ) -> tuple[State, Any]:
     nx, chunks, diagonals = _sizes(xs, ys)
     padded = _reverse_and_pad(ys, nx, diagonals)
-    step = ft.partial(_step, update, increment, theta, xs, padded, nx, diagonals)
+    three = _three_steps(update, increment, theta, xs, padded, nx, diagonals)
     window = _window(padded, jnp.asarray(0), nx, diagonals)
     c = jax.eval_shape(increment, theta, xs, window)
-    start = _vary_as(xs, _initial(boundary, c, nx))
+    full = tuple(jnp.full((nx + 2, *c.shape[1:]), b, c.dtype) for b in boundary)
+    start = _vary_as(xs, full)
 
-    def three(i, carry):
-        # Three named buffers, so that none is ever copied into another.
-        first, second, third, p = carry
-        third = step(first, second, third, p)
-        second = step(third, first, second, p + 1)
-        first = step(second, third, first, p + 2)
-        return first, second, third, p + 3
+    def run(diagonals: int, carry: tuple) -> tuple:
+        return lax.fori_loop(0, diagonals // 3, lambda _, carry: three(carry), carry)
 
     carry = (start, start, start, jnp.asarray(0))
     if not keep:
-        carry = lax.fori_loop(0, diagonals // 3, three, carry)
+        carry = run(diagonals, carry)
         return tuple(s[nx] for s in carry[0]), None
 
     def chunk(carry, _):
-        new = lax.fori_loop(0, _CHUNK // 3, three, carry)
-        return new, (carry[0], carry[1])
+        return run(_CHUNK, carry), (carry[0], carry[1])
 
     carry, kept = lax.scan(chunk, carry, None, length=chunks)
     return tuple(s[nx] for s in carry[0]), kept
@@ -166,14 +154,11 @@ def _backward(
 ) -> tuple[PyTree, PyTree, PyTree]:
     nx, chunks, diagonals = _sizes(xs, ys)
     padded, pad_vjp = jax.vjp(lambda y: _reverse_and_pad(y, nx, diagonals), ys)
-    step = ft.partial(_step, update, increment, theta, xs, padded, nx, diagonals)
+    three_steps = _three_steps(update, increment, theta, xs, padded, nx, diagonals)
 
     def recompute(carry, _):
-        first, second, third, p = carry
-        third = step(first, second, third, p)
-        second = step(third, first, second, p + 1)
-        first = step(second, third, first, p + 2)
-        return (first, second, third, p + 3), (third, second, first)
+        first, second, third, p = three_steps(carry)
+        return (first, second, third, p), (third, second, first)
 
     def transpose(carry, values):
         """Pull the adjoint of diagonal `p` back to diagonal `p - 1`."""
@@ -212,12 +197,12 @@ def _backward(
         _, (third, mid, last) = lax.scan(recompute, begin, None, length=_CHUNK // 3)
 
         def three(inner, index):
-            at = ft.partial(_at, index=index)
             older = jnp.maximum(index - 1, 0)
             old_mid = _select(index > 0, _at(mid, older), second)
             old_last = _select(index > 0, _at(last, older), first)
-            inner = transpose(inner, (at(mid), at(third)))
-            inner = transpose(inner, (at(third), old_last))
+            new_third = _at(third, index)
+            inner = transpose(inner, (_at(mid, index), new_third))
+            inner = transpose(inner, (new_third, old_last))
             inner = transpose(inner, (old_last, old_mid))
             return inner, None
 
