@@ -213,7 +213,14 @@ def _build(like: Any, registry: Any, meta: dict, source: str) -> Any:
     parameters = inspect.signature(like).parameters
     if "key" in parameters and "key" not in hyperparameters:
         hyperparameters["key"] = jr.PRNGKey(0)
-    return like(**hyperparameters)
+    try:
+        return like(**hyperparameters)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"`like` builds no model from the hyperparameters of {source}, "
+            f"{shown(hyperparameters)}: see the error above. Pass the function or "
+            "class that the file was made with."
+        ) from error
 
 
 def _check_structure(saved: dict, ours: dict, source: str) -> None:
