@@ -113,7 +113,13 @@ def time_of(xs):
     return jnp.broadcast_to(times, (*xs.shape[:2], 1))
 
 
-@pytest.mark.parametrize("geometry", [abx.SO(3), abx.SPD(3)], ids=["so3", "spd3"])
+@pytest.mark.parametrize(
+    "geometry",
+    [
+        pytest.param(abx.SO(3), id="so3"),
+        pytest.param(abx.SPD(3), id="spd3", marks=pytest.mark.slow),
+    ],
+)
 def test_ito_depth_three(geometry):
     """Order 3/2, once the mean of weight 4 is there.
 
