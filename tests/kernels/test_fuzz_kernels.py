@@ -85,7 +85,6 @@ CHOICES = dict(
     method=st.sampled_from(["auto", "recursion", "features", "typo", None]),
     inner_product=st.sampled_from(["hopf", "trees", "typo", None]),
     normalise=flags,
-    custom_gradient=flags,
 )
 SIDES = dict(
     x=paths,

@@ -88,11 +88,10 @@ def evaluate(
     solver: str,
     refinement: tuple[int, int],
     outer: bool,
-    custom_gradient: bool,
     x: Array,
     y: Array,
-    ax: Array | None,
-    ay: Array | None,
+    ax: Array | None = None,
+    ay: Array | None = None,
 ) -> Array:
     """Kernel values of `(b, times, d)` with `(b', times', d)`.
 
@@ -105,10 +104,8 @@ def evaluate(
         return bracket_kernel(kind, depth, outer, x, y, ax, ay)  # pyright: ignore
     if x.shape[1] * 2 ** refinement[0] > y.shape[1] * 2 ** refinement[1]:
         # The diagonal runs along the shorter path.
-        swapped = evaluate(
-            kind, depth, static_kernel, solver, (refinement[1], refinement[0]), outer,
-            custom_gradient, y, x, None, None,
-        )  # fmt: skip
+        finer = (refinement[1], refinement[0])
+        swapped = evaluate(kind, depth, static_kernel, solver, finer, outer, y, x)
         return jnp.swapaxes(swapped, 0, 1) if outer else swapped
     linear = isinstance(static_kernel, LinearKernel)
     theta, frame = eqx.partition(static_kernel, eqx.is_inexact_array)
@@ -137,7 +134,7 @@ def evaluate(
         update, boundary = _recursions.ito_truncated, (0.0,) * depth
     else:
         update, boundary = _recursions.branched_truncated, (0.0,) * depth
-    out = sweep(update, increment, boundary, theta, xs, ys, custom_gradient)
+    out = sweep(update, increment, boundary, theta, xs, ys)
     if depth is None:
         return jnp.exp(out[0]) if kind == "branched" else out[0]
     if kind == "ito":

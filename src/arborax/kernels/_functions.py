@@ -1,12 +1,27 @@
 """The kernels as functions."""
 
-from typing import Literal
+from typing import Literal, TypedDict, Unpack
 
 from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
 
 from ._features import InnerProduct
 from ._kernel import Path, SignatureKernel
 from ._prepare import Brackets, Kind
+
+
+class KernelOptions(TypedDict, total=False):
+    """Options of [`arborax.SignatureKernel`][] by keyword."""
+
+    static_kernel: object
+    scale: Real[ArrayLike, ""] | Literal["auto", "bounded"] | None
+    add_time: bool
+    add_basepoint: bool
+    lead_lag: bool
+    solver: Literal["goursat", "series"]
+    refinement: int | tuple[int, int]
+    method: Literal["auto", "recursion", "features"]
+    inner_product: InnerProduct
+    normalise: bool
 
 
 def signature_kernel(
@@ -17,21 +32,11 @@ def signature_kernel(
     *,
     brackets_x: Brackets = None,
     brackets_y: Brackets = None,
-    static_kernel: object = None,
-    scale: Real[ArrayLike, ""] | Literal["auto", "bounded"] | None = None,
-    add_time: bool = False,
-    add_basepoint: bool = False,
-    lead_lag: bool = False,
     lengths_x: Int[Array, "..."] | None = None,
     lengths_y: Int[Array, "..."] | None = None,
     mask_x: Bool[Array, "..."] | None = None,
     mask_y: Bool[Array, "..."] | None = None,
-    solver: Literal["goursat", "series"] = "goursat",
-    refinement: int | tuple[int, int] = 0,
-    method: Literal["auto", "recursion", "features"] = "auto",
-    inner_product: InnerProduct = "hopf",
-    normalise: bool = False,
-    custom_gradient: bool = True,
+    **options: Unpack[KernelOptions],
 ) -> Float[Array, "..."]:
     """Signature kernel of paths, paired one by one.
 
@@ -48,7 +53,7 @@ def signature_kernel(
         irregular batches, as in [`arborax.SampledPath`][]; padding is exact. Missing
         points are interpolated; left-point sums carry the last value forward instead,
         and so sum over observed increments.
-    - all others: see [`arborax.SignatureKernel`][].
+    - `options`: those of [`arborax.SignatureKernel`][].
 
     With `scale=None` or a number, a value depends on its two paths only. With
     `scale="auto"` or `"bounded"` all pairs of the call share one number, from all paths
@@ -58,21 +63,7 @@ def signature_kernel(
 
     Array of the broadcast batch shape.
     """
-    kernel = SignatureKernel(
-        kind,
-        depth,
-        static_kernel=static_kernel,
-        scale=scale,
-        add_time=add_time,
-        add_basepoint=add_basepoint,
-        lead_lag=lead_lag,
-        solver=solver,
-        refinement=refinement,
-        method=method,
-        inner_product=inner_product,
-        normalise=normalise,
-        custom_gradient=custom_gradient,
-    )
+    kernel = SignatureKernel(kind, depth, **options)
     return kernel(
         x,
         y,
@@ -93,22 +84,12 @@ def signature_gram(
     *,
     brackets_x: Brackets = None,
     brackets_y: Brackets = None,
-    static_kernel: object = None,
-    scale: Real[ArrayLike, ""] | Literal["auto", "bounded"] | None = None,
-    add_time: bool = False,
-    add_basepoint: bool = False,
-    lead_lag: bool = False,
     lengths_x: Int[Array, "..."] | None = None,
     lengths_y: Int[Array, "..."] | None = None,
     mask_x: Bool[Array, "..."] | None = None,
     mask_y: Bool[Array, "..."] | None = None,
-    solver: Literal["goursat", "series"] = "goursat",
-    refinement: int | tuple[int, int] = 0,
-    method: Literal["auto", "recursion", "features"] = "auto",
-    inner_product: InnerProduct = "hopf",
-    normalise: bool = False,
-    custom_gradient: bool = True,
     block: int | None = None,
+    **options: Unpack[KernelOptions],
 ) -> Float[Array, "n m"]:
     """Gram matrix of two batches of paths, in blocks of bounded memory.
 
@@ -116,8 +97,8 @@ def signature_gram(
 
     - `x`: `(n, times, d)`. `y`: `(m, times, d)`, or `None` for the symmetric matrix of
         `x` with itself, at half the cost.
-    - `block`: rows and columns computed at a time. `None`: so many that one diagonal of
-        the recursion stays near the cache (about a megabyte).
+    - `block`: rows and columns computed at a time. `None`: one diagonal of the
+        recursion takes about a megabyte, to stay near the cache.
     - all others: as in [`arborax.signature_kernel`][].
 
     With `scale=None` or a number, an entry depends on its two paths only. With
@@ -130,21 +111,7 @@ def signature_gram(
 
     Array `(n, m)`.
     """
-    kernel = SignatureKernel(
-        kind,
-        depth,
-        static_kernel=static_kernel,
-        scale=scale,
-        add_time=add_time,
-        add_basepoint=add_basepoint,
-        lead_lag=lead_lag,
-        solver=solver,
-        refinement=refinement,
-        method=method,
-        inner_product=inner_product,
-        normalise=normalise,
-        custom_gradient=custom_gradient,
-    )
+    kernel = SignatureKernel(kind, depth, **options)
     return kernel.gram(
         x,
         y,

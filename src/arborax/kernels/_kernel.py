@@ -1,7 +1,7 @@
 """Signature kernels: one object, values for pairs and Gram matrices in blocks."""
 
 import functools as ft
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -29,6 +29,7 @@ from ._prepare import (
     Kind,
     prepare,
     refuse_beyond,
+    Sides,
 )
 from ._scale import pooled_scale
 from ._static import (
@@ -40,6 +41,7 @@ from ._static import (
 
 
 Path = SampledPath | Float[ArrayLike, "..."]
+Side = tuple[Array, Array | None]  # points, increments of the brackets
 _DIAGONAL = 2**17  # elements of one diagonal of one block: about a megabyte
 _MOST_FEATURES = 4000
 
@@ -54,14 +56,12 @@ class SignatureKernel(eqx.Module):
     | `"branched"` | forests of non-planar trees, weight `1/sigma` | the same |
     | `"planar"` | ordered forests of planar trees | the same |
 
-    All kernels contain the constant 1 of the empty word. Truncated at weight `depth`,
-    or complete. No word or tree is enumerated by the recursions: for paths of `L`
-    points the cost of a pair is `O(L^2 (d + N^2))` and the memory `O(N L)`.
+    All kernels contain the constant 1 of the empty word. They are truncated at weight
+    `depth`, or complete. The recursions enumerate no word or tree: for paths of `L`
+    points a pair costs `O(L^2 (d + N^2))` operations and `O(N L)` memory.
 
-    Differentiable in paths, brackets and parameters of the static kernel. The node
-    recursions (`geometric`, `ito`, `branched` without brackets) have an exact custom
-    gradient for reverse mode (`custom_gradient`); forward mode and higher orders work
-    either way.
+    Differentiable in paths, brackets and parameters of the static kernel, in forward
+    and reverse mode and to any order.
     """
 
     kind: Kind = eqx.field(static=True)
@@ -76,7 +76,6 @@ class SignatureKernel(eqx.Module):
     method: Literal["auto", "recursion", "features"] = eqx.field(static=True)
     inner_product: InnerProduct = eqx.field(static=True)
     normalise: bool = eqx.field(static=True)
-    custom_gradient: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -93,7 +92,6 @@ class SignatureKernel(eqx.Module):
         method: Literal["auto", "recursion", "features"] = "auto",
         inner_product: InnerProduct = "hopf",
         normalise: bool = False,
-        custom_gradient: bool = True,
     ):
         r"""**Arguments:**
 
@@ -118,7 +116,6 @@ class SignatureKernel(eqx.Module):
         - `inner_product`: `"trees"` replaces the branched kernel by the plain
             inner product of tree coordinates, without weights and without forests.
         - `normalise`: divide by `sqrt(k(x, x) k(y, y))`, all three with one scale.
-        - `custom_gradient`: see above.
         """
         check_kind(kind, depth)
         as_choice("solver", solver, ("goursat", "series"))
@@ -162,7 +159,6 @@ class SignatureKernel(eqx.Module):
         self.solver, self.refinement = solver, orders
         self.method, self.inner_product = method, inner_product
         self.normalise = as_flag("normalise", normalise)
-        self.custom_gradient = as_flag("custom_gradient", custom_gradient)
 
     @property
     def linear(self) -> bool:
@@ -176,16 +172,7 @@ class SignatureKernel(eqx.Module):
         return 0.0 if self.inner_product == "trees" else 1.0
 
     def fit(
-        self,
-        x: Path,
-        y: Path | None = None,
-        *,
-        brackets_x: Brackets = None,
-        brackets_y: Brackets = None,
-        lengths_x: Int[Array, "..."] | None = None,
-        lengths_y: Int[Array, "..."] | None = None,
-        mask_x: Bool[Array, "..."] | None = None,
-        mask_y: Bool[Array, "..."] | None = None,
+        self, x: Path, y: Path | None = None, **sides: Unpack[Sides]
     ) -> "SignatureKernel":
         """Fix `scale="auto"` or `"bounded"` to the number that belongs to these paths.
 
@@ -198,11 +185,7 @@ class SignatureKernel(eqx.Module):
         """
         if not isinstance(self.scale, str):
             return self
-        sides = [self.prepared(as_sample("x", x), brackets_x, lengths_x, mask_x)]
-        if y is not None:
-            other = as_sample("y", y)
-            sides.append(self.prepared(other, brackets_y, lengths_y, mask_y))
-        factor = pooled_scale(sides, self.scale)  # pyright: ignore
+        factor = pooled_scale(self._samples(x, y, **sides), self.scale)  # pyright: ignore
         return eqx.tree_at(lambda kernel: kernel.scale, self, factor)
 
     def prepared(
@@ -211,7 +194,7 @@ class SignatureKernel(eqx.Module):
         brackets: Brackets = None,
         lengths: Int[Array, "..."] | None = None,
         mask: Bool[Array, "..."] | None = None,
-    ) -> tuple[Array, Array | None]:
+    ) -> Side:
         """Filled and augmented points, and increments of the brackets or `None`."""
         points, increments = prepare(
             x,
@@ -231,9 +214,7 @@ class SignatureKernel(eqx.Module):
             )
         return points, increments
 
-    def _scaled(
-        self, *sides: tuple[Array, Array | None]
-    ) -> tuple["SignatureKernel", list[tuple[Array, Array | None]]]:
+    def _scaled(self, *sides: Side) -> tuple["SignatureKernel", list[Side]]:
         """The kernel without a scale, and its arguments with it."""
         if self.scale is None:
             return self, list(sides)
@@ -275,8 +256,8 @@ class SignatureKernel(eqx.Module):
     ) -> Float[Array, "... features"]:
         """Explicit coordinates: `k(x, y) = unit + <features(x), features(y)>`.
 
-        The coordinates of a path do not depend on the other paths of the batch, with
-        `robust` neither: its dilation is chosen for each path.
+        The coordinates of a path do not depend on the other paths of the batch, nor
+        does the dilation of `robust`.
 
         **Arguments:**
 
@@ -290,15 +271,13 @@ class SignatureKernel(eqx.Module):
                 f"{type(self.static_kernel).__name__}, scale={self.scale!r}, "
                 f"normalise={self.normalise}. `kernel.fit(x)` makes 'auto' a number."
             )
-        points, increments = self.prepared(x, brackets, lengths, mask)
-        _, [(points, increments)] = self._scaled((points, increments))
-        out = self._explicit(points, increments)
+        _, [side] = self._scaled(self.prepared(x, brackets, lengths, mask))
+        out = self._explicit(*side)
         if not robust:
             return out
         assert self.depth is not None
-        weights = feature_weights(
-            self.kind, points.shape[-1], self.depth, self.inner_product
-        )
+        dim = side[0].shape[-1]
+        weights = feature_weights(self.kind, dim, self.depth, self.inner_product)
         return robust_normalisation(out, weights, bound=bound)
 
     def _explicit(self, points: Array, increments: Array | None) -> Array:
@@ -331,14 +310,13 @@ class SignatureKernel(eqx.Module):
         explicit = 4 * count * (bx * lx + by * ly) + count * pairs
         return explicit < cell * lx * ly * pairs
 
-    def _values(self, outer: bool, px, ax, py, ay, block: int | None) -> Array:
+    def _values(self, outer: bool, x: Side, y: Side, block: int | None = None) -> Array:
+        (px, ax), (py, ay) = x, y
         brackets = ax is not None or ay is not None
         if self._uses_features(px, py, outer, brackets):
-            fx, fy = self._explicit(px, ax), self._explicit(py, ay)
-            if outer:
-                return self.unit + fx @ fy.T
-            return self.unit + jnp.sum(fx * fy, axis=-1)
-
+            fx, fy = self._explicit(*x), self._explicit(*y)
+            inner = fx @ fy.T if outer else jnp.sum(fx * fy, axis=-1)
+            return self.unit + inner
         values = ft.partial(
             evaluate,
             self.kind,
@@ -347,14 +325,13 @@ class SignatureKernel(eqx.Module):
             self.solver,
             self.refinement,
             outer,
-            self.custom_gradient,
         )
         if not outer:
             return values(px, py, ax, ay)
         return in_blocks(values, px, py, ax, ay, block or self._block(px, py, brackets))
 
-    def _norms(self, px: Array, ax: Array | None) -> Array:
-        return jnp.sqrt(self._values(False, px, ax, px, ax, None))
+    def _norms(self, x: Side) -> Array:
+        return jnp.sqrt(self._values(False, x, x))
 
     def _block(self, px: Array, py: Array, brackets: bool) -> int:
         """Rows and columns of a block, so that a diagonal stays near the cache."""
@@ -389,10 +366,10 @@ class SignatureKernel(eqx.Module):
             )
         return refuse_beyond(values, limit, message)
 
-    def __call__(
+    def _pair(
         self,
         x: Path,
-        y: Path,
+        y: Path | None,
         *,
         brackets_x: Brackets = None,
         brackets_y: Brackets = None,
@@ -400,43 +377,44 @@ class SignatureKernel(eqx.Module):
         lengths_y: Int[Array, "..."] | None = None,
         mask_x: Bool[Array, "..."] | None = None,
         mask_y: Bool[Array, "..."] | None = None,
-    ) -> Float[Array, "..."]:
+    ) -> list[Side]:
+        """Both sides prepared, or `x` alone."""
+        prepared = [self.prepared(x, brackets_x, lengths_x, mask_x)]
+        if y is not None:
+            prepared.append(self.prepared(y, brackets_y, lengths_y, mask_y))
+            check_alike(prepared[0][0], prepared[1][0])
+        return prepared
+
+    def _samples(self, x: Path, y: Path | None, **sides: Unpack[Sides]):
+        y = None if y is None else as_sample("y", y)
+        return self._pair(as_sample("x", x), y, **sides)
+
+    def __call__(self, x: Path, y: Path, **sides: Unpack[Sides]) -> Float[Array, "..."]:
         """Kernel of paired paths; see [`arborax.signature_kernel`][]."""
-        px, ax = self.prepared(x, brackets_x, lengths_x, mask_x)
-        py, ay = self.prepared(y, brackets_y, lengths_y, mask_y)
-        check_alike(px, py)
+        pair = self._pair(x, y, **sides)
+        leads = [points.shape[:-2] for points, _ in pair]
         try:
-            jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
+            jnp.broadcast_shapes(*leads)
         except ValueError:
             raise ValueError(
                 "Paths are paired one by one, but their leading axes do not match: "
-                f"{px.shape[:-2]} and {py.shape[:-2]}. For all pairs use "
-                "`signature_gram`."
+                f"{leads[0]} and {leads[1]}. For all pairs use `signature_gram`."
             ) from None
-        return self._checked(_pairs(self, px, ax, py, ay))
+        return self._checked(_pairs(self, *pair))
 
     def gram(
         self,
         x: Path,
         y: Path | None = None,
         *,
-        brackets_x: Brackets = None,
-        brackets_y: Brackets = None,
-        lengths_x: Int[Array, "..."] | None = None,
-        lengths_y: Int[Array, "..."] | None = None,
-        mask_x: Bool[Array, "..."] | None = None,
-        mask_y: Bool[Array, "..."] | None = None,
         block: int | None = None,
+        **sides: Unpack[Sides],
     ) -> Float[Array, "..."]:
         """Gram matrix; see [`arborax.signature_gram`][]."""
-        px, ax = self.prepared(as_sample("x", x), brackets_x, lengths_x, mask_x)
-        py, ay = None, None
-        if y is not None:
-            py, ay = self.prepared(as_sample("y", y), brackets_y, lengths_y, mask_y)
-            check_alike(px, py)
+        samples = self._samples(x, y, **sides)
         if block is not None:
             block = as_count("block", block)
-        return self._checked(_gram(self, px, ax, py, ay, block))
+        return self._checked(_gram(self, samples, block))
 
 
 def _as_orders(refinement: Any) -> tuple[int, int]:
@@ -452,31 +430,28 @@ def _as_orders(refinement: Any) -> tuple[int, int]:
 
 
 @eqx.filter_jit
-def _pairs(kernel: SignatureKernel, px, ax, py, ay) -> Array:
-    kernel, [(px, ax), (py, ay)] = kernel._scaled((px, ax), (py, ay))
-    batch = jnp.broadcast_shapes(px.shape[:-2], py.shape[:-2])
+def _pairs(kernel: SignatureKernel, x: Side, y: Side) -> Array:
+    kernel, sides = kernel._scaled(x, y)
+    batch = jnp.broadcast_shapes(*(points.shape[:-2] for points, _ in sides))
 
-    def flat(a, core) -> Any:
+    def flat(a: Array | None, core: int) -> Any:
         if a is None:
             return None
         a = jnp.broadcast_to(a, (*batch, *a.shape[a.ndim - core :]))
         return a.reshape(-1, *a.shape[a.ndim - core :])
 
-    px, py, ax, ay = flat(px, 2), flat(py, 2), flat(ax, 3), flat(ay, 3)
-    out = kernel._values(False, px, ax, py, ay, None)
+    x, y = ((flat(points, 2), flat(brackets, 3)) for points, brackets in sides)
+    out = kernel._values(False, x, y)
     if kernel.normalise:
-        out = out / (kernel._norms(px, ax) * kernel._norms(py, ay))
+        out = out / (kernel._norms(x) * kernel._norms(y))
     return out.reshape(batch)
 
 
 @eqx.filter_jit
-def _gram(kernel: SignatureKernel, px, ax, py, ay, block) -> Array:
-    if py is None:
-        kernel, [(px, ax)] = kernel._scaled((px, ax))
-        py, ay = px, ax  # the same objects: only half of the blocks are computed
-    else:
-        kernel, [(px, ax), (py, ay)] = kernel._scaled((px, ax), (py, ay))
-    out = kernel._values(True, px, ax, py, ay, block)
+def _gram(kernel: SignatureKernel, samples: list[Side], block: int | None) -> Array:
+    kernel, sides = kernel._scaled(*samples)
+    x, y = sides[0], sides[-1]  # the same object: only half of the blocks are computed
+    out = kernel._values(True, x, y, block)
     if kernel.normalise:
-        out = out / (kernel._norms(px, ax)[:, None] * kernel._norms(py, ay)[None, :])
+        out = out / (kernel._norms(x)[:, None] * kernel._norms(y)[None, :])
     return out

@@ -1,6 +1,6 @@
 """Checked and augmented points and bracket increments, from what the user passes."""
 
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import equinox as eqx
 import jax
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import as_floating, as_numbers, as_values, is_suffix
+from .._inputs import as_floating, as_real, as_values, is_suffix
 from .._values import is_concrete, refuse
 from ..paths import add_basepoint, add_time, lead_lag, SampledPath
 
@@ -16,6 +16,17 @@ from ..paths import add_basepoint, add_time, lead_lag, SampledPath
 Kind = Literal["geometric", "ito", "branched", "planar"]
 Brackets = Literal["left-point", "realised", "canonical"] | Float[Array, "..."] | None
 KINDS = ("geometric", "ito", "branched", "planar")
+
+
+class Sides(TypedDict, total=False):
+    """Options of the two sides of a kernel; see [`arborax.signature_kernel`][]."""
+
+    brackets_x: Brackets
+    brackets_y: Brackets
+    lengths_x: Int[Array, "..."] | None
+    lengths_y: Int[Array, "..."] | None
+    mask_x: Bool[Array, "..."] | None
+    mask_y: Bool[Array, "..."] | None
 
 
 def refuse_beyond(values: Array, limit: float, message: str) -> Array:
@@ -39,14 +50,8 @@ def as_sample(name: str, paths: Any) -> Any:
     A NumPy array stays on the host.
     """
     if not isinstance(paths, SampledPath):
-        paths = as_numbers(name, paths)
-    array = paths.xs if isinstance(paths, SampledPath) else paths
-    shape = array.shape
-    if not jnp.issubdtype(array.dtype, jnp.floating):
-        raise TypeError(
-            f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
-            f"first, e.g. `{name}.astype(float)`."
-        )
+        paths = as_real(name, paths)
+    shape = paths.xs.shape if isinstance(paths, SampledPath) else paths.shape
     if len(shape) != 3:
         advice = (
             f"If its paths have one channel, pass `{name}[..., None]`; if it is a "

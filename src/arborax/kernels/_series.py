@@ -77,12 +77,10 @@ def series_kernel(
 
     def cell(lower, left, x, y):
         c = increment(x, y)
-        forests, factor = [jnp.ones_like(c)], jnp.ones_like(c)
-        powers = [forests]
+        rate = [c * u for u in lower[0]] if planar else [c]
+        powers = [[jnp.ones_like(c)]]
         for _ in range(order):
-            forests = _times(lower[0], forests, sizes[0]) if planar else forests
-            factor = factor * c
-            powers.append([factor * u for u in forests])
+            powers.append(_times(rate, powers[-1], sizes[0] if planar else 1))
         return _leaving(lower, left, powers), _leaving(left, lower, powers)
 
     edge = [[jnp.zeros_like(like)] * size for size in sizes]

@@ -5,8 +5,8 @@ A recursion fills the grid of two paths: the value at corner `(n+1, m+1)` of cel
 `c[n, m]`. All cells of one anti-diagonal are independent, so a sweep is a loop over
 `Lx + Ly` diagonals of element-wise work, vectorised over the diagonal and the batch.
 Only three diagonals are alive at any time: memory is `O(Lx)` per pair, and the matrix
-`c` is never formed. The gradient stores one pair of diagonals out of `CHUNK`,
-recomputes between them and runs the transposed recursion.
+`c` is never formed. The gradient stores one pair of diagonals out of `_CHUNK`,
+recomputes those between and runs the transposed recursion.
 
 Layout: time first, batch last, `(Lx + 2, *batch)`. Row 0 is the boundary, rows
 `1..Lx` the values, row `Lx + 1` a dummy that lets the transposed sweep read slices
@@ -35,224 +35,38 @@ Increment = Callable[[PyTree, PyTree, PyTree], Array]
 _CHUNK = 24  # diagonals per stored pair; a multiple of 3, the number of buffers
 
 
-def _rows(state: State, start: int, stop: int | None) -> State:
-    return tuple(lax.slice_in_dim(s, start, stop, axis=0) for s in state)
+def _rows(state: State, start: int, stop: int) -> State:
+    return tuple(s[start:stop] for s in state)
 
 
 def _write(buffer: State, rows: State) -> State:
     """Write `rows` from row 1 on, in place."""
     return tuple(
-        lax.dynamic_update_slice(b, r, (1,) + (0,) * (b.ndim - 1))
+        lax.dynamic_update_slice_in_dim(b, r, 1, 0)
         for b, r in zip(buffer, rows, strict=True)
     )
 
 
-def _window(ys: PyTree, p: Array, nx: int, diagonals: int) -> PyTree:
-    """Cells `m = p - n` for `n = 0..nx`, from the reversed and padded `ys`."""
-    start = diagonals - 1 - p
-    return jtu.tree_map(lambda y: lax.dynamic_slice_in_dim(y, start, nx + 1, 0), ys)
-
-
-def _sizes(xs: PyTree, ys: PyTree) -> tuple[int, int, int]:
-    """Cells of x, number of chunks, number of diagonals (a multiple of the chunk)."""
-    nx = jtu.tree_leaves(xs)[0].shape[0] - 1
-    ny = jtu.tree_leaves(ys)[0].shape[0]
-    chunks = -(-(nx + ny - 1) // _CHUNK)
-    return nx, chunks, chunks * _CHUNK
-
-
-def _reverse_and_pad(ys: PyTree, nx: int, diagonals: int) -> PyTree:
-    """Reverse time; cells outside the path have coinciding end points, so `c = 0`."""
-
-    def pad(leaf):
-        before, after = diagonals - leaf.shape[0], nx + 1
-        if isinstance(ys, tuple):  # (left, right) end points
-            last = jnp.broadcast_to(ys[1][-1:], (before, *leaf.shape[1:]))
-            first = jnp.broadcast_to(ys[0][:1], (after, *leaf.shape[1:]))
-            return jnp.concatenate([last, leaf[::-1], first], axis=0)
-        return jnp.pad(leaf[::-1], [(before, after)] + [(0, 0)] * (leaf.ndim - 1))
-
-    return jtu.tree_map(pad, ys)
-
-
-def _vary_as(xs: PyTree, state: State) -> State:
-    """Inside `jax.shard_map` what a loop carries varies from the start."""
-    like = jtu.tree_leaves(xs)[0]
-    return tuple(vary_alike(s, like)[0] for s in state)
-
-
-def _three_steps(
-    update: Update,
-    increment: Increment,
-    theta: PyTree,
-    xs: PyTree,
-    padded: PyTree,
-    nx: int,
-    diagonals: int,
-) -> Callable[[tuple], tuple]:
-    """The map from `(last, last but one, free buffer, p)` to three diagonals later."""
-    cells = jtu.tree_map(lambda x: x[:nx], xs)  # without the dummy
-
-    def step(previous: State, before: State, buffer: State, p: Array) -> State:
-        window = _window(padded, p, nx, diagonals)
-        c = increment(theta, cells, jtu.tree_map(lambda y: y[:nx], window))
-        upper, right = _rows(previous, 1, nx + 1), _rows(previous, 0, nx)
-        return _write(buffer, update(upper, right, _rows(before, 0, nx), c))
-
-    def three(carry: tuple) -> tuple:
-        # Three named buffers, so that none is ever copied into another.
-        first, second, third, p = carry
-        third = step(first, second, third, p)
-        second = step(third, first, second, p + 1)
-        first = step(second, third, first, p + 2)
-        return first, second, third, p + 3
-
-    return three
-
-
-def _forward(
-    update: Update,
-    increment: Increment,
-    boundary: tuple[float, ...],
-    theta: PyTree,
-    xs: PyTree,
-    ys: PyTree,
-    keep: bool,
-) -> tuple[State, Any]:
-    nx, chunks, diagonals = _sizes(xs, ys)
-    padded = _reverse_and_pad(ys, nx, diagonals)
-    three = _three_steps(update, increment, theta, xs, padded, nx, diagonals)
-    window = _window(padded, jnp.asarray(0), nx, diagonals)
-    c = jax.eval_shape(increment, theta, xs, window)
-    full = tuple(jnp.full((nx + 2, *c.shape[1:]), b, c.dtype) for b in boundary)
-    start = _vary_as(xs, full)
-
-    def run(diagonals: int, carry: tuple) -> tuple:
-        return lax.fori_loop(0, diagonals // 3, lambda _, carry: three(carry), carry)
-
-    carry = (start, start, start, jnp.asarray(0))
-    if not keep:
-        carry = run(diagonals, carry)
-        return tuple(s[nx] for s in carry[0]), None
-
-    def chunk(carry, _):
-        return run(_CHUNK, carry), (carry[0], carry[1])
-
-    carry, kept = lax.scan(chunk, carry, None, length=chunks)
-    return tuple(s[nx] for s in carry[0]), kept
-
-
-def _backward(
-    update: Update,
-    increment: Increment,
-    boundary: tuple[float, ...],
-    theta: PyTree,
-    xs: PyTree,
-    ys: PyTree,
-    kept: Any,
-    cotangent: State,
-) -> tuple[PyTree, PyTree, PyTree]:
-    nx, chunks, diagonals = _sizes(xs, ys)
-    padded, pad_vjp = jax.vjp(lambda y: _reverse_and_pad(y, nx, diagonals), ys)
-    three_steps = _three_steps(update, increment, theta, xs, padded, nx, diagonals)
-
-    def recompute(carry, _):
-        first, second, third, p = three_steps(carry)
-        return (first, second, third, p), (third, second, first)
-
-    def transpose(carry, values):
-        """Pull the adjoint of diagonal `p` back to diagonal `p - 1`."""
-        adjoint, pending, grad_theta, grad_x, grad_y, p = carry
-        previous, before = values
-        window = _window(padded, p, nx, diagonals)
-        c, increment_vjp = jax.vjp(increment, theta, xs, window)
-        arguments = (
-            _rows(previous, 1, nx + 2),
-            _rows(previous, 0, nx + 1),
-            _rows(before, 0, nx + 1),
-            c,
-        )
-        _, update_vjp = jax.vjp(update, *arguments)
-        upper, right, corner, grad_c = update_vjp(_rows(adjoint, 1, nx + 2))
-        rows = tuple(
-            u[:nx] + r[1:] + w[1:]
-            for u, r, w in zip(upper, right, pending, strict=True)
-        )
-        parameters, cells, moved = increment_vjp(grad_c)
-        grad_theta = jtu.tree_map(jnp.add, grad_theta, parameters)
-        grad_x = jtu.tree_map(jnp.add, grad_x, cells)
-        start = diagonals - 1 - p
-        grad_y = jtu.tree_map(
-            lambda g, w: lax.dynamic_update_slice_in_dim(
-                g, lax.dynamic_slice_in_dim(g, start, nx + 1, 0) + w, start, 0
-            ),
-            grad_y,
-            moved,
-        )
-        return _write(adjoint, rows), corner, grad_theta, grad_x, grad_y, p - 1
-
-    def chunk(carry, stored):
-        first, second = stored
-        begin = (first, second, first, carry[-1] - (_CHUNK - 1))
-        _, (third, mid, last) = lax.scan(recompute, begin, None, length=_CHUNK // 3)
-
-        def three(inner, index):
-            older = jnp.maximum(index - 1, 0)
-            old_mid = _select(index > 0, _at(mid, older), second)
-            old_last = _select(index > 0, _at(last, older), first)
-            new_third = _at(third, index)
-            inner = transpose(inner, (_at(mid, index), new_third))
-            inner = transpose(inner, (new_third, old_last))
-            inner = transpose(inner, (old_last, old_mid))
-            return inner, None
-
-        carry, _ = lax.scan(three, carry, jnp.arange(_CHUNK // 3), reverse=True)
-        return carry, None
-
-    zeros = tuple(
-        jnp.zeros((nx + 2, *g.shape), g.dtype).at[nx].set(g) for g in cotangent
-    )
-    pending = tuple(jnp.zeros((nx + 1, *g.shape), g.dtype) for g in cotangent)
-    pending = _vary_as(xs, pending)
-    zero_theta = jtu.tree_map(jnp.zeros_like, theta)
-    zero_x = jtu.tree_map(jnp.zeros_like, xs)
-    zero_y = jtu.tree_map(jnp.zeros_like, padded)
-    last = jnp.asarray(diagonals - 1)
-    carry = (zeros, pending, zero_theta, zero_x, zero_y, last)
-    carry, _ = lax.scan(chunk, carry, kept, reverse=True)
-    return carry[2], carry[3], pad_vjp(carry[4])[0]
-
-
-def _at(stack: State, index: Array) -> State:
-    return tuple(lax.dynamic_index_in_dim(s, index, 0, keepdims=False) for s in stack)
-
-
-def _select(flag: Array, a: State, b: State) -> State:
-    return tuple(jnp.where(flag, u, v) for u, v in zip(a, b, strict=True))
-
-
 @dataclasses.dataclass(frozen=True)
 class _Sweep(Function):
-    """The recursion as a function of the arrays in parameters, `xs` and `ys`."""
+    """The recursion as a function of the leaves of parameters, `xs` and `ys`."""
 
     update: Update
     increment: Increment
     boundary: tuple[float, ...]
     tree: Any
 
-    @property
-    def rule(self) -> tuple[Update, Increment, tuple[float, ...]]:
-        return self.update, self.increment, self.boundary
-
-    def unflatten(self, leaves) -> tuple[PyTree, PyTree, PyTree]:
-        return jtu.tree_unflatten(self.tree, leaves)
-
     def value(self, *args):
-        return list(_forward(*self.rule, *self.unflatten(args), keep=False)[0])
+        return _Grid(self, args).run(keep=False)[0]
 
     def jvp(self, primals, tangents):
-        out, kept = _forward(*self.rule, *self.unflatten(primals), keep=True)
-        return list(out), _Tangent(self)(*primals, *kept[0], *kept[1], *tangents)
+        out, kept = _Grid(self, primals).run(keep=True)
+        return out, _Tangent(self)(*primals, *kept[0], *kept[1], *tangents)
+
+    @property
+    def kept(self) -> int:
+        """Number of arguments and of the diagonals that a sweep keeps."""
+        return self.tree.num_leaves + 2 * len(self.boundary)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -264,7 +78,7 @@ class _Tangent(Linear):
 
     @property
     def fixed(self) -> int:  # pyright: ignore
-        return self.sweep.tree.num_leaves + 2 * len(self.sweep.boundary)
+        return self.sweep.kept
 
     def value(self, *args):
         primals = args[: self.sweep.tree.num_leaves]
@@ -283,19 +97,145 @@ class _Cotangent(Linear):
 
     @property
     def fixed(self) -> int:  # pyright: ignore
-        return _Tangent(self.sweep).fixed
+        return self.sweep.kept
 
     def value(self, *args):
-        sweep, count = self.sweep, len(self.sweep.boundary)
-        primals = sweep.unflatten(args[: sweep.tree.num_leaves])
-        kept, cotangent = args[self.fixed - 2 * count : self.fixed], args[self.fixed :]
-        kept = kept[:count], kept[count:]
-        pulled = _backward(*sweep.rule, *primals, kept, cotangent)
-        return jtu.tree_leaves(pulled)
+        leaves, count = self.sweep.tree.num_leaves, len(self.sweep.boundary)
+        kept = args[leaves : leaves + count], args[leaves + count : self.fixed]
+        grid = _Grid(self.sweep, args[:leaves])
+        return jtu.tree_leaves(grid.pull_back(kept, args[self.fixed :]))
 
     @property
     def transpose(self):
         return _Tangent(self.sweep)
+
+
+class _Grid:
+    """The grid of two batches of paths, ready to be swept."""
+
+    def __init__(self, sweep: _Sweep, leaves: Any):
+        self.update, self.increment = sweep.update, sweep.increment
+        self.boundary = sweep.boundary
+        self.theta, self.xs, ys = jtu.tree_unflatten(sweep.tree, leaves)
+        self.nx = jtu.tree_leaves(self.xs)[0].shape[0] - 1
+        ny = jtu.tree_leaves(ys)[0].shape[0]
+        self.chunks = -(-(self.nx + ny - 1) // _CHUNK)
+        self.diagonals = self.chunks * _CHUNK
+        self.cells = jtu.tree_map(lambda x: x[: self.nx], self.xs)  # no dummy
+        self.ys, self.unpad = jax.vjp(self._reverse_and_pad, ys)
+
+    def _reverse_and_pad(self, ys: PyTree) -> PyTree:
+        """Reverse time; cells outside the path have coinciding end points: `c = 0`."""
+
+        def pad(leaf):
+            before, after = self.diagonals - leaf.shape[0], self.nx + 1
+            if isinstance(ys, tuple):  # (left, right) end points
+                last = jnp.broadcast_to(ys[1][-1:], (before, *leaf.shape[1:]))
+                first = jnp.broadcast_to(ys[0][:1], (after, *leaf.shape[1:]))
+                return jnp.concatenate([last, leaf[::-1], first], axis=0)
+            return jnp.pad(leaf[::-1], [(before, after)] + [(0, 0)] * (leaf.ndim - 1))
+
+        return jtu.tree_map(pad, ys)
+
+    def _window(self, ys: PyTree, p: Any) -> PyTree:
+        """Cells `m = p - n` for `n = 0..nx`, from what is reversed and padded."""
+        start, size = self.diagonals - 1 - p, self.nx + 1
+        return jtu.tree_map(lambda y: lax.dynamic_slice_in_dim(y, start, size, 0), ys)
+
+    def _vary(self, state: State) -> State:
+        """Inside `jax.shard_map` what a loop carries varies from the start."""
+        like = jtu.tree_leaves(self.xs)[0]
+        return tuple(vary_alike(s, like)[0] for s in state)
+
+    def _three(self, carry: tuple) -> tuple:
+        """From `(last, last but one, free buffer, p)` to three diagonals later."""
+        nx = self.nx
+
+        def step(previous: State, before: State, buffer: State, p: Array) -> State:
+            window = jtu.tree_map(lambda y: y[:nx], self._window(self.ys, p))
+            c = self.increment(self.theta, self.cells, window)
+            upper, right = _rows(previous, 1, nx + 1), _rows(previous, 0, nx)
+            return _write(buffer, self.update(upper, right, _rows(before, 0, nx), c))
+
+        # Three named buffers, so that none is ever copied into another.
+        first, second, third, p = carry
+        third = step(first, second, third, p)
+        second = step(third, first, second, p + 1)
+        first = step(second, third, first, p + 2)
+        return first, second, third, p + 3
+
+    def run(self, keep: bool) -> tuple[list[Array], Any]:
+        """The far corner, and one pair of diagonals per chunk if `keep`."""
+        window = self._window(self.ys, 0)
+        c = jax.eval_shape(self.increment, self.theta, self.xs, window)
+        shape = (self.nx + 2, *c.shape[1:])
+        start = self._vary(tuple(jnp.full(shape, b, c.dtype) for b in self.boundary))
+
+        def sweep(diagonals: int, carry: tuple) -> tuple:
+            return lax.fori_loop(0, diagonals // 3, lambda _, c: self._three(c), carry)
+
+        def chunk(carry, _):
+            return sweep(_CHUNK, carry), (carry[0], carry[1])
+
+        carry, kept = (start, start, start, jnp.asarray(0)), None
+        if keep:
+            carry, kept = lax.scan(chunk, carry, None, length=self.chunks)
+        else:
+            carry = sweep(self.diagonals, carry)
+        return [s[self.nx] for s in carry[0]], kept
+
+    def _transposed(self, carry: tuple, previous: State, before: State) -> tuple:
+        """Pull the adjoint of diagonal `p` back to diagonal `p - 1`."""
+        nx = self.nx
+        adjoint, pending, grad_theta, grad_x, grad_y, p = carry
+        window = self._window(self.ys, p)
+        c, increment_vjp = jax.vjp(self.increment, self.theta, self.xs, window)
+        upper, right = _rows(previous, 1, nx + 2), _rows(previous, 0, nx + 1)
+        corner = _rows(before, 0, nx + 1)
+        _, update_vjp = jax.vjp(self.update, upper, right, corner, c)
+        upper, right, corner, grad_c = update_vjp(_rows(adjoint, 1, nx + 2))
+        rows = zip(upper, right, pending, strict=True)
+        rows = tuple(u[:nx] + r[1:] + w[1:] for u, r, w in rows)
+        theta, cells, moved = increment_vjp(grad_c)
+        grad_theta, grad_x, moved = jtu.tree_map(
+            jnp.add,
+            (grad_theta, grad_x, self._window(grad_y, p)),
+            (theta, cells, moved),
+        )
+        start = self.diagonals - 1 - p
+        grad_y = jtu.tree_map(
+            lambda g, w: lax.dynamic_update_slice_in_dim(g, w, start, 0), grad_y, moved
+        )
+        return _write(adjoint, rows), corner, grad_theta, grad_x, grad_y, p - 1
+
+    def pull_back(self, kept: Any, cotangent: State) -> tuple[PyTree, PyTree, PyTree]:
+        """Cotangents of parameters, `xs` and `ys` from those of the far corner."""
+
+        def recompute(carry, _):
+            new = self._three(carry)
+            return new, (carry[:2], new[1:3])
+
+        def three(carry, diagonals):
+            (first, second), (fourth, third) = diagonals
+            carry = self._transposed(carry, fourth, third)
+            carry = self._transposed(carry, third, first)
+            return self._transposed(carry, first, second), None
+
+        def chunk(carry, stored):
+            first, second = stored
+            begin = (first, second, first, carry[-1] - (_CHUNK - 1))
+            _, diagonals = lax.scan(recompute, begin, None, length=_CHUNK // 3)
+            return lax.scan(three, carry, diagonals, reverse=True)[0], None
+
+        size, nx = self.nx + 2, self.nx
+        adjoint = tuple(
+            jnp.zeros((size, *g.shape), g.dtype).at[nx].set(g) for g in cotangent
+        )
+        pending = self._vary(tuple(jnp.zeros_like(a[1:]) for a in adjoint))
+        zeros = jtu.tree_map(jnp.zeros_like, (self.theta, self.xs, self.ys))
+        carry = (adjoint, pending, *zeros, jnp.asarray(self.diagonals - 1))
+        carry, _ = lax.scan(chunk, carry, kept, reverse=True)
+        return carry[2], carry[3], self.unpad(carry[4])[0]
 
 
 def sweep(
@@ -305,9 +245,11 @@ def sweep(
     theta: PyTree,
     xs: PyTree,
     ys: PyTree,
-    custom_gradient: bool = True,
 ) -> State:
     """Run a recursion over the grid of two batches of paths.
+
+    Reverse mode of first order runs the transposed recursion. Forward mode and higher
+    orders are the ordinary ones, with memory `O(Lx Ly)` where they run in reverse.
 
     **Arguments:**
 
@@ -318,26 +260,15 @@ def sweep(
     - `theta`: differentiable parameters of `increment`.
     - `xs`, `ys`: cell data, time first: an array or a list of arrays of increments,
         or a tuple of left and right end points.
-    - `custom_gradient`: `True` uses the transposed recursion for reverse mode of first
-        order; `False` has the memory cost of ordinary reverse mode, `O(Lx Ly)`. Forward
-        mode and higher orders are the ordinary ones either way.
 
     **Returns:**
 
     The components at the far corner, each of the batch shape.
     """
-    xs = _with_dummy(xs)
+    if isinstance(xs, tuple):  # a dummy cell, whose increment vanishes
+        last = xs[1][-1:]
+        xs = tuple(jnp.concatenate([x, last]) for x in xs)
+    else:
+        xs = jtu.tree_map(lambda x: jnp.concatenate([x, jnp.zeros_like(x[:1])]), xs)
     leaves, tree = jtu.tree_flatten((theta, xs, ys))
-    function = _Sweep(update, increment, boundary, tree)
-    if custom_gradient:
-        return tuple(function(*leaves))
-    return tuple(function.value(*vary_alike(*leaves)))
-
-
-def _with_dummy(xs: PyTree) -> PyTree:
-    """Append the dummy cell, whose increment vanishes."""
-    if isinstance(xs, tuple):
-        left, right = xs
-        last = right[-1:]
-        return jnp.concatenate([left, last]), jnp.concatenate([right, last])
-    return jtu.tree_map(lambda x: jnp.concatenate([x, jnp.zeros_like(x[:1])]), xs)
+    return tuple(_Sweep(update, increment, boundary, tree)(*leaves))

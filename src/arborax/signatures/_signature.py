@@ -131,8 +131,7 @@ def signature_of_steps(
         return rows.T.reshape(*lead, alg.size)
     words = word_algebra(alg, brackets is not None)
     if values is not None and words.depth == 2:
-        levels = _two_levels(words, values, brackets, log=False)
-        rows = jnp.concatenate(levels, axis=1)
+        rows = _two_levels(words, values, brackets, log=False)
         if words is alg:
             return rows.reshape(*lead, alg.size)
         rows = rows.T
@@ -158,8 +157,7 @@ def log_signature_of_steps(
         return alg.to_primitive(alg.log(group))
     words = word_algebra(alg, brackets is not None)
     if values is not None and words.depth == 2:
-        levels = _two_levels(words, values, brackets, log=True)
-        rows = jnp.concatenate(levels, axis=1).T
+        rows = _two_levels(words, values, brackets, log=True).T
     else:
         levels = word_levels(words, steps, brackets, values)
         rows = jnp.concatenate(level_log(words, levels))
