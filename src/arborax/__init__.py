@@ -39,7 +39,6 @@ from .kernels import (
     RationalQuadraticKernel as RationalQuadraticKernel,
     RBFKernel as RBFKernel,
     robust_normalisation as robust_normalisation,
-    safe_scale as safe_scale,
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,
     signature_score as signature_score,

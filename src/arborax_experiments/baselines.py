@@ -8,6 +8,17 @@ from arborax import models
 from arborax.geometry import AbstractGeometry
 
 
+LABELS = {
+    "bnrde": "B-NRDE (GK)",
+    "bnrde-bk": "B-NRDE (BK)",
+    "log-ncde": "log-NCDE",
+    "nrde": "NRDE",
+    "ncde": "NCDE",
+    "ncde++": "NCDE++",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+    "stacked-xlstm": "stacked xLSTM",
+}
 _WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
 BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "log-ncde": (models.LogNCDE, _WINDOWED),

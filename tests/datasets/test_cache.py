@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import arborax.datasets as datasets
-from arborax.datasets import BlackScholes, dataset, RoughBergomi, RoughOrnsteinUhlenbeck
+from arborax.datasets import BlackScholes, dataset, RoughBergomi, SPDDiffusion
 
 
 SMALL = RoughBergomi(steps=8)
@@ -61,7 +61,7 @@ def test_damaged_file_is_replaced(tmp_path, monkeypatch, harm):
 
 
 def test_law_without_brackets(tmp_path):
-    law = RoughOrnsteinUhlenbeck(steps=8)
+    law = SPDDiffusion(steps=8)
     for _ in range(2):
         assert dataset(law, 10, folder=tmp_path).brackets is None
 

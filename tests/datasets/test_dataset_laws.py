@@ -15,7 +15,6 @@ from arborax.datasets import (
     BlackScholes,
     OrnsteinUhlenbeck,
     RoughBergomi,
-    RoughOrnsteinUhlenbeck,
 )
 
 
@@ -27,7 +26,6 @@ LAWS = [
     Bergomi(),
     BlackScholes(),
     OrnsteinUhlenbeck(start=1.0),
-    RoughOrnsteinUhlenbeck(),
 ]
 
 
@@ -117,19 +115,6 @@ def test_ornstein_uhlenbeck_is_exact():
     half = 0.7**2 * (1 - np.exp(-2.0)) / 4
     centred = x[:, [8, 16]] - x[:, [8, 16]].mean(0)
     _near(centred.prod(axis=1), half * np.exp(-1.0))
-
-
-def test_rough_ornstein_uhlenbeck():
-    """At H = 1/2 it is the Brownian one; for any H the stationary variance is
-    `sigma^2 Gamma(2H + 1) / (2 kappa^2H)`."""
-    half = RoughOrnsteinUhlenbeck(hurst=0.5).sample(4096, key=jr.PRNGKey(5))
-    usual = OrnsteinUhlenbeck().sample(4096, key=jr.PRNGKey(6))
-    test = scipy.stats.ks_2samp(half.values[:, -1, 0], usual.values[:, -1, 0])
-    assert test.pvalue > ALPHA
-    law = RoughOrnsteinUhlenbeck(hurst=0.25, kappa=8.0)
-    x = law.sample(4096, key=jr.PRNGKey(5)).values[:, -1, 0]
-    expected = scipy.special.gamma(1.5) / (2 * 8.0**0.5)
-    np.testing.assert_allclose(x.var(), expected, rtol=0.08)
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: type(law).__name__)

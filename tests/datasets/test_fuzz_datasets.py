@@ -174,7 +174,7 @@ CASES = [
     of_law(kind)
     for kind in (
         *(ds.BlackScholes, ds.Bergomi, ds.RoughBergomi, ds.OrnsteinUhlenbeck),
-        *(ds.RoughOrnsteinUhlenbeck, ds.SPDDiffusion),
+        ds.SPDDiffusion,
     )
 ]
 CASES += [

@@ -14,10 +14,7 @@ from ._free_rotation import (
     FreeRotation as FreeRotation,
     Rotations as Rotations,
 )
-from ._gaussian import (
-    OrnsteinUhlenbeck as OrnsteinUhlenbeck,
-    RoughOrnsteinUhlenbeck as RoughOrnsteinUhlenbeck,
-)
+from ._gaussian import OrnsteinUhlenbeck as OrnsteinUhlenbeck
 from ._law import AbstractLaw as AbstractLaw, PathData as PathData, Splits as Splits
 from ._ppg_dalia import PPGDaLiA as PPGDaLiA, read_ppg_dalia as read_ppg_dalia
 from ._prices import (

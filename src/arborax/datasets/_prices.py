@@ -59,10 +59,6 @@ class Bergomi(AbstractLaw):
     kappa: float = 2.0
     rho: float = -0.7
 
-    def check(self) -> None:
-        AbstractLaw.check(self)
-        _check_correlation(self.rho)
-
     def simulate(self, paths, *, key, dtype):
         dt = self.horizon / self.steps
         first, second, third = jr.split(key, 3)
@@ -104,10 +100,6 @@ class RoughBergomi(AbstractLaw):
     eta: float = 1.991
     rho: float = -0.848
 
-    def check(self) -> None:
-        AbstractLaw.check(self)
-        _check_correlation(self.rho)
-
     def simulate(self, paths, *, key, dtype):
         first, second = jr.split(key)
         dt = self.horizon / self.steps
@@ -123,8 +115,3 @@ class RoughBergomi(AbstractLaw):
         compensator = jnp.asarray(self.eta**2 / 2 * t ** (2 * self.hurst), dtype)
         variance = self.xi * jnp.exp(self.eta * y[:, :-1, 0] - compensator[None])
         return _left_point_price(second, variance, dw[..., 0], self.rho, dt)
-
-
-def _check_correlation(rho: float) -> None:
-    if not -1 <= rho <= 1:
-        raise ValueError(f"`rho` must lie in [-1, 1], got {rho}.")

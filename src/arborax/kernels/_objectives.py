@@ -10,8 +10,8 @@ from jaxtyping import Array, Float
 from .._inputs import as_count, as_flag
 from ..paths import SampledPath
 from ._fourier import RandomFourierSignature
-from ._kernel import Path, SignatureKernel
-from ._prepare import as_sample, Brackets, check_alike
+from ._kernel import SignatureKernel
+from ._prepare import as_sample, Brackets, check_alike, Path
 
 
 AnyKernel = SignatureKernel | RandomFourierSignature
@@ -50,22 +50,24 @@ def embed(
     A [`arborax.MeanEmbedding`][] without gradient.
     """
     _need_linear(kernel)
-    batch = as_count("batch", batch)
-    paths: Any = as_sample("y", y)
-    array = not isinstance(paths, SampledPath)
-    size = paths.shape[0] if array else paths.xs.shape[0]
-    total: Any = 0
-    square: Any = 0
-    step = batch if array else size
-    for start in range(0, size, step):
-        part = paths[start : start + step] if array else paths
-        brackets_: Any = brackets
-        if array and getattr(brackets, "ndim", 0) == 4:
-            brackets_ = brackets[start : start + step]
-        values = kernel.features(part, brackets=brackets_)
-        total = total + jnp.sum(values, axis=0)
-        square = square + jnp.sum(values * values)
-    return lax.stop_gradient(MeanEmbedding(total / size, square / size, size))
+    batch, paths = as_count("batch", batch), as_sample("y", y)
+    if isinstance(paths, SampledPath):
+        return lax.stop_gradient(_embedding(paths, kernel, brackets))
+    parts = []
+    for start in range(0, paths.shape[0], batch):
+        rows: Any = slice(start, start + batch)
+        own = brackets[rows] if getattr(brackets, "ndim", 0) == 4 else brackets  # pyright: ignore
+        parts.append(_embedding(paths[rows], kernel, own))
+    size = sum(part.count for part in parts)
+    mean: Any = sum(part.mean * part.count for part in parts) / size
+    square: Any = sum(part.square * part.count for part in parts) / size
+    return lax.stop_gradient(MeanEmbedding(mean, square, size))
+
+
+def _embedding(x: Path, kernel: AnyKernel, brackets: Brackets) -> MeanEmbedding:
+    values = kernel.features(x, brackets=brackets)
+    square = jnp.mean(jnp.sum(values * values, axis=-1))
+    return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
 
 
 def _check_kernel(kernel: Any) -> None:
@@ -111,14 +113,10 @@ def pooled(
 def _summaries(
     x, y, kernel, brackets_x, brackets_y
 ) -> tuple[MeanEmbedding, MeanEmbedding]:
-    def summary(z: Any, brackets: Brackets) -> MeanEmbedding:
-        if isinstance(z, MeanEmbedding):
-            return z
-        values = kernel.features(z, brackets=brackets)
-        square = jnp.mean(jnp.sum(values * values, axis=-1))
-        return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
-
-    sx, sy = summary(x, brackets_x), summary(y, brackets_y)
+    sx, sy = (
+        z if isinstance(z, MeanEmbedding) else _embedding(z, kernel, brackets)
+        for z, brackets in ((x, brackets_x), (y, brackets_y))
+    )
     if sx.mean.shape != sy.mean.shape or sx.mean.dtype != sy.mean.dtype:
         raise ValueError(
             "The mean embedding was not made with this kernel and dtype: "

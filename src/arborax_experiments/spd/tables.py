@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .. import baselines
 from ..harness import (
     AbstractTask,
     by_model,
@@ -27,18 +28,7 @@ PUBLISHED = {
     "bnrde-bk": [(5.81, 0.20), (5.87, 0.21), (6.30, 0.85), (8.32, 0.94)],
 }
 HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
-LABELS = {
-    "bnrde": "B-NRDE (GK)",
-    "bnrde-ito": "B-NRDE (GK), Itô algebra",
-    "bnrde-bk": "B-NRDE (BK)",
-    "log-ncde": "log-NCDE",
-    "nrde": "NRDE",
-    "ncde": "NCDE",
-    "ncde++": "NCDE++",
-    "gru": "GRU",
-    "xlstm": "xLSTM",
-    "stacked-xlstm": "stacked xLSTM",
-}
+LABELS = {"bnrde": "", "bnrde-ito": "B-NRDE (GK), Itô algebra", **baselines.LABELS}
 CONE = ["points off the cone, %", "paths off, %", "least eigenvalue"]
 CONE += ["variation, KS x 100 (floor)"]
 
