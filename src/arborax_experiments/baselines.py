@@ -19,10 +19,10 @@ LABELS = {
     "xlstm": "xLSTM",
     "stacked-xlstm": "stacked xLSTM",
 }
-_WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
+WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
 BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "log-ncde": (models.LogNCDE, _WINDOWED),
-    "nrde": (models.NRDE, _WINDOWED),
+    "log-ncde": (models.LogNCDE, WINDOWED),
+    "nrde": (models.NRDE, WINDOWED),
     "ncde": (models.NCDE, ("hidden", "width", "depth")),
     "ncde++": (models.NCDEpp, ("hidden", "width", "depth")),
     "gru": (models.GRU, ("hidden", "width")),

@@ -52,6 +52,18 @@ def squared_distance(features: Float[Array, "paths features"]) -> Float[Array, "
     return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
 
 
+def batch_mean(distance: Callable, x: np.ndarray, y: np.ndarray, size: int) -> Any:
+    """Mean distance of consecutive batches of two samples."""
+    starts = range(0, min(len(x), len(y)) - size + 1, size)
+    parts = [distance(x[i : i + size], y[i : i + size]) for i in starts]
+    return np.mean([np.asarray(part) for part in parts], axis=0)
+
+
+def numbers(values: Any) -> list[float]:
+    """Scores as JSON takes them."""
+    return [float(v) for v in np.asarray(values)]
+
+
 def published_kernel(kind: Literal["geometric", "branched"], depth: int) -> Any:
     """The kernel of the published objectives."""
     inner: Any = "trees" if kind == "branched" else "hopf"

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_key, as_number
 from .._values import shown
-from ..paths import SampledPath
 
 
 BLOCK = 1024  # paths simulated at a time
@@ -43,12 +42,6 @@ class PathData:
         """The paths of a slice; no copy."""
         brackets = None if self.brackets is None else self.brackets[rows]
         return PathData(self.ts, self.values[rows], brackets)
-
-    def path(self) -> SampledPath:
-        """All paths as one [`arborax.SampledPath`][] with a batch axis."""
-        brackets = None if self.brackets is None else jnp.asarray(self.brackets)
-        ts, values = jnp.asarray(self.ts), jnp.asarray(self.values)
-        return SampledPath(ts, values, brackets=brackets, check=False)
 
     def split(self, train: float = 0.8, validation: float = 0.1) -> "Splits":
         """Disjoint parts along the path axis, in order; the rest is the test set.

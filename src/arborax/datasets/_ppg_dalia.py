@@ -105,11 +105,11 @@ def read_ppg_dalia(
         layout = LAYOUTS[SUBJECT_LAYOUTS[subject - 1]]
         for part, (low, high) in zip(parts, layout):
             part.append(_windows(signals, rates, low, high, lengths))
-    joined = [
+    joined: Any = [
         tuple(np.concatenate(arrays).astype(dtype) for arrays in zip(*part))
         for part in parts
     ]
-    return PPGDaLiA(*joined, tuple(found))  # pyright: ignore[reportArgumentType]
+    return PPGDaLiA(*joined, subjects=tuple(found))
 
 
 def read_subject(

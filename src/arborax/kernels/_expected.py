@@ -12,21 +12,6 @@ from ..signatures import expanding_signature, signature
 from ._prepare import as_sample, Path, prepare
 
 
-def _left_point_sums(points: Array, depth: int) -> Array:
-    """`sum_n S_n(w) dx_n^i` for each word `w i`, in the order of the basis.
-
-    `(batch, words)` from `(batch, times, d)`: mean zero if channel `i` is a martingale.
-    """
-    dx = jnp.diff(points, axis=1)
-    before = jnp.ones_like(dx[..., :1])
-    if depth > 1:
-        words = Shuffle(points.shape[-1], depth - 1)
-        shorter = expanding_signature(points, words)[:, :-1]
-        before = jnp.concatenate([before, shorter], axis=-1)
-    sums = jnp.einsum("btw,bti->bwi", before, dx)
-    return sums.reshape(sums.shape[0], -1)
-
-
 def expected_signature(
     x: Path,
     depth: int,
@@ -70,7 +55,13 @@ def expected_signature(
     mean = jnp.mean(values, axis=0)
     if not any(flags):
         return mean
-    controls = _left_point_sums(points, depth)
+    # `sum_n S_n(w) dx_n^i` for each word `w i`: mean zero if `i` is a martingale.
+    dx = jnp.diff(points, axis=1)
+    before = jnp.ones_like(dx[..., :1])
+    if depth > 1:
+        shorter = expanding_signature(points, Shuffle(d, depth - 1))[:, :-1]
+        before = jnp.concatenate([before, shorter], axis=-1)
+    controls = jnp.einsum("btw,bti->bwi", before, dx).reshape(len(dx), -1)
     last = np.concatenate(
         [np.tile(np.array(flags), d ** (k - 1)) for k in range(1, depth + 1)]
     )

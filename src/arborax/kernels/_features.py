@@ -118,18 +118,15 @@ def robust_normalisation(
     """
     features = as_floating("features", features)
     weights = np.asarray(as_numbers("weights", weights))
-    if weights.dtype.kind not in "iu" or np.any(weights < 1) or not weights.size:
+    whole = weights.dtype.kind in "iu" and weights.size and np.all(weights >= 1)
+    if not whole or not features.ndim or weights.shape != features.shape[-1:]:
         raise ValueError(
-            "`weights` must be positive integers, one for each feature: `alg.weights` "
-            "of the algebra."
+            "`weights` must be positive integers, one for each feature (`alg.weights` "
+            f"of the algebra), got {weights.dtype}{list(weights.shape)} for features "
+            f"of shape {features.shape}."
         )
     as_number("bound", bound, 1)
     as_number("power", power, 0, above=True)
-    if features.ndim < 1 or weights.shape != features.shape[-1:]:
-        raise ValueError(
-            f"`weights` must have one entry for each feature, got {weights.shape} for "
-            f"features of shape {features.shape}. Pass `alg.weights` of the algebra."
-        )
     message = "The features hold NaN or infinity: use smaller paths."
     features = refuse_beyond(features, float("inf"), message)
     depth = int(np.max(weights))

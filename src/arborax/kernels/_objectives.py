@@ -55,8 +55,10 @@ def embed(
         return lax.stop_gradient(_embedding(paths, kernel, brackets))
     parts = []
     for start in range(0, paths.shape[0], batch):
-        rows: Any = slice(start, start + batch)
-        own = brackets[rows] if getattr(brackets, "ndim", 0) == 4 else brackets  # pyright: ignore
+        rows = slice(start, start + batch)
+        own: Any = brackets
+        if getattr(own, "ndim", 0) == 4:
+            own = own[rows]
         parts.append(_embedding(paths[rows], kernel, own))
     size = sum(part.count for part in parts)
     mean: Any = sum(part.mean * part.count for part in parts) / size
@@ -126,17 +128,14 @@ def _summaries(
     return sx, sy
 
 
-def _within(mean: Array, diagonal: Array, n: int, unbiased: bool) -> Array:
-    """`E k(X, X')` from the means of the Gram matrix and of its diagonal, which the
-    unbiased estimate leaves out."""
-    if not unbiased:
-        return mean
+def _bias(mean: Array, diagonal: Array, n: int) -> Array:
+    """What the mean of a Gram matrix has above the mean off its diagonal."""
     if n < 2:
         raise ValueError(
             "The unbiased estimator needs at least two paths in each sample whose own "
             "term is asked for. Pass unbiased=False."
         )
-    return (n * mean - diagonal) / (n - 1)
+    return (diagonal - mean) / (n - 1)
 
 
 def _score(
@@ -145,22 +144,21 @@ def _score(
     """`E k(X, X') - 2 E k(X, Y)`, and `E k(Y, Y')` with the data term."""
     if kernel.linear:
         sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
-
-        def own(s: MeanEmbedding) -> Array:
-            return _within(jnp.sum(s.mean * s.mean), s.square, s.count, unbiased)
-
-        score = own(sx) - 2 * jnp.sum(sx.mean * sy.mean)
-        # The constant of the kernel, left out of the features, counts 1 - 2 + 1 times.
-        return score + own(sy) if data_term else score - kernel.unit
-
-    def own_gram(z: Any, brackets: Brackets) -> Array:
+        if data_term:
+            score = jnp.sum(jnp.square(sx.mean - sy.mean))
+        else:  # the constant of the kernel counts once, less twice
+            score = jnp.sum(sx.mean * (sx.mean - 2 * sy.mean)) - kernel.unit
+        for own in (sx, sy)[: 1 + data_term] if unbiased else ():
+            score = score - _bias(jnp.sum(jnp.square(own.mean)), own.square, own.count)
+        return score
+    cross = kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
+    score = -2 * jnp.mean(cross)
+    for z, brackets in ((x, brackets_x), (y, brackets_y))[: 1 + data_term]:
         gram = kernel.gram(z, brackets_x=brackets)
-        diagonal = jnp.mean(jnp.diagonal(gram))
-        return _within(jnp.mean(gram), diagonal, gram.shape[0], unbiased)
-
-    cross = jnp.mean(kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y))
-    score = own_gram(x, brackets_x) - 2 * cross
-    return score + own_gram(y, brackets_y) if data_term else score
+        mean, diagonal = jnp.mean(gram), jnp.mean(jnp.diagonal(gram))
+        score = score + mean
+        score = score - _bias(mean, diagonal, gram.shape[0]) if unbiased else score
+    return score
 
 
 def signature_score(
@@ -223,10 +221,5 @@ def mmd(
 
     A scalar.
     """
-    unbiased = as_flag("unbiased", unbiased)
-    x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
-    if kernel.linear and not unbiased:
-        sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
-        gap = sx.mean - sy.mean
-        return jnp.sum(gap * gap)
-    return _score(x, y, kernel, brackets_x, brackets_y, unbiased, True)
+    sides: Any = {"brackets_x": brackets_x, "brackets_y": brackets_y}
+    return signature_score(x, y, kernel, **sides, unbiased=unbiased, data_term=True)

@@ -70,12 +70,10 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
 def _references(results: Results) -> Lines:
     """Floors and references, which are the same for all results of a group."""
     first = results[0]["scores"]
-    # Older results do not have the floor on these test paths, real data have none.
-    here = [r["scores"]["floor_here"] for r in results if "floor_here" in r["scores"]]
     found = {
         "floor (true against true)": first["floor"],
         "floor, 95 % quantile": first["floor_upper"],
-        "floor on these test paths": here[0] if here else None,
+        "floor on these test paths": first.get("floor_here"),
         "reference: constant identity": first["identity"],
         "reference: mean path": first["mean_path"],
         "reference: training windows": first.get("past"),
