@@ -54,7 +54,7 @@ def _gather_rows(sparse: SparseMap, x: Array) -> Array:
         return jnp.asarray(sparse.todense(), x.dtype) @ x
     parts = []
     tables, n_empty, position = sparse.plan
-    for _, column, value in tables:
+    for column, value in tables:
         parts.append(_weighted_rows(x, column, value))
     if n_empty or not parts:
         parts.append(jnp.zeros((n_empty, x.shape[1]), x.dtype))
