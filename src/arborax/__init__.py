@@ -7,8 +7,10 @@ from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
     AbstractHopfAlgebra as AbstractHopfAlgebra,
+    BranchedWords as BranchedWords,
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
+    MultiIndex as MultiIndex,
     MuntheKaasWright as MuntheKaasWright,
     Shuffle as Shuffle,
 )

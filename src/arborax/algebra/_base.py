@@ -156,12 +156,20 @@ class AbstractHopfAlgebra(abc.ABC):
                 key, self.cuts, self.dual_product, done
             ).items()
         ]
-        return SparseMap(*zip(*entries), (self.size, self.size))
+        row, column, value = zip(*entries)
+        return SparseMap(row, column, value, (self.size, self.size))
 
     @property
-    def of_trees(self) -> bool:
-        """Whether keys of `basis` are forests, so that left-point sums of a path are
-        coordinates here."""
+    def tree_algebra(self) -> "AbstractHopfAlgebra | None":
+        """The algebra of trees in which left-point sums of a path are taken, with a
+        morphism to this one; `None` if there is none."""
+        return None
+
+    @property
+    def scalar(self) -> bool:
+        """Whether primitive keys are multi-indices, tuples of `(channel, derivative)`
+        with pairings as coordinates. Vector fields are then lifted from derivatives of
+        scalar fields, on spaces of one dimension only."""
         return False
 
     def from_words(self, words: "AbstractHopfAlgebra") -> SparseMap:
@@ -291,5 +299,8 @@ def _image_of_words(alg: AbstractHopfAlgebra, words: Any) -> SparseMap:
         grown = (row, longer[column, letter], last.value[entry])
         last = times @ SparseMap(*grown, (size * count, words.size))
         parts.append(last)
-    entries = zip(*((part.row, part.column, part.value) for part in parts))
-    return SparseMap(*map(np.concatenate, entries), shape)
+    row, column, value = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("row", "column", "value")
+    )
+    return SparseMap(row, column, value, shape)

@@ -74,15 +74,15 @@ class AbstractForestAlgebra(AbstractHopfAlgebra):
         return None
 
     def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
-        trees = [(letter[0], ())]
-        if len(letter) == 2:
-            i, j = letter
-            trees = [(i, ((j, ()),)), (j, ((i, ()),))]
         out = np.zeros(self.size)
-        for tree in trees:
-            out[self.index[(tree,)]] += 1 / len(trees)
+        orders = [letter, letter[::-1]] if len(letter) == 2 else [letter]
+        for channels in orders:
+            ladder: Forest = ()
+            for channel in channels:
+                ladder = ((channel, ladder),)
+            out[self.index[ladder]] += 1 / len(orders)
         return self.to_primitive(out)
 
     @property
-    def of_trees(self) -> bool:
-        return True
+    def tree_algebra(self) -> AbstractHopfAlgebra:
+        return self

@@ -92,8 +92,8 @@ class ForestBasis:
     @ft.cached_property
     def product_table(self) -> ProductTable:
         """`<a * b, f>` as a sum over proper cuts of `f`."""
-        entries = self._spread(2, lambda forest: cuts(forest, self.planar))
-        return ProductTable(*entries, len(self.keys))
+        out, left, right, value = self._spread(2, lambda f: cuts(f, self.planar))
+        return ProductTable(out, left, right, value, len(self.keys))
 
     @ft.cached_property
     def antipode_map(self) -> SparseMap:

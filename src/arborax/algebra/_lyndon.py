@@ -46,7 +46,8 @@ def bracket_map(factors: dict, word_index: dict[Word, int]) -> SparseMap:
         for column, terms in enumerate(bracket_expansion(factors).values())
         for word, value in terms.items()
     ]
-    return SparseMap(*zip(*entries), (len(word_index), len(factors)))
+    row, column, value = zip(*entries)
+    return SparseMap(row, column, value, (len(word_index), len(factors)))
 
 
 def triangular_inverse(expansion: SparseMap, rows: np.ndarray, order) -> SparseMap:

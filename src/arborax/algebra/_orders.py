@@ -11,6 +11,7 @@ import itertools as it
 import numpy as np
 
 from ._base import AbstractHopfAlgebra
+from ._forest_algebra import AbstractForestAlgebra
 from ._lyndon import bracket_map
 from ._shuffle import Shuffle
 from ._sparse import selection, SparseMap
@@ -49,7 +50,7 @@ def to_pysiglib(alg: AbstractHopfAlgebra) -> SparseMap:
     """
     if isinstance(alg, Shuffle):
         return selection(range(alg.size), alg.size)
-    if alg.of_trees:
+    if isinstance(alg, AbstractForestAlgebra):
         return selection([alg.index[key] for key in _pysiglib_keys(alg)], alg.size)
     raise ValueError(f"pysiglib has no counterpart of {alg}")
 
