@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools as ft
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -21,6 +21,7 @@ from .._inputs import (
 )
 from .._values import is_concrete, refuse
 from ._missing import check_times, fill, neighbours, observed_mask
+from ._tables import merge, read_frame, stack, write_frame
 
 
 class SampledPath(eqx.Module):
@@ -107,6 +108,109 @@ class SampledPath(eqx.Module):
         self.ts, self.xs, self.mask, self.lengths = ts, xs, mask, lengths
         if check:
             self.xs = _check_sampled(given, self)
+
+    @staticmethod
+    def from_list(arrays: Sequence[Any], times: Any = None) -> "SampledPath":
+        """A batch of paths from series of unequal length. Padding is exact.
+
+        **Arguments:**
+
+        - `arrays`: a list of `(times, channels)`, or of `(times,)` for one channel.
+            NaN marks a missing value.
+        - `times`: one array for all, of which shorter series take the beginning; or a
+            list of arrays; numbers, or dates, which become seconds from the first.
+            `None`: 0, 1, 2 and so on.
+        """
+        return SampledPath(*stack(arrays, times))
+
+    @staticmethod
+    def from_channels(series: Sequence[Any]) -> "SampledPath":
+        """One path from channels that were observed at different times: its times are
+        those of all channels together, with a mask.
+
+        Brackets of such a path: see [`arborax.SampledPath.realised_brackets`][].
+
+        **Arguments:**
+
+        - `series`: pairs of arrays `(times, values)`, one per channel.
+        """
+        return SampledPath(*merge(series))
+
+    @staticmethod
+    def from_dataframe(
+        df: Any,
+        *,
+        time: str | None = None,
+        group: str | None = None,
+        channels: Sequence[str] | None = None,
+        unit: Literal["ms", "s", "min", "h", "D"] = "s",
+        origin: Literal["group", "frame"] = "group",
+    ) -> "SampledPath":
+        """Paths from a data frame of pandas, polars or pyarrow, one row per time.
+
+        Missing values become a mask. Rows that are out of order or repeat a time are
+        refused by their number, counted from 0.
+
+        Dates become numbers, counted in whole nanoseconds and stored in float64. Where
+        JAX is not in x64 mode it stores them in float32: seconds over one day are then
+        exact to 4 ms, and stamps that become equal are refused.
+
+        **Arguments:**
+
+        - `df`: the frame.
+        - `time`: the column of times: dates, durations or numbers, which are taken as
+            they are. `None`: the index of a pandas frame if it has dates, else the
+            number of the row.
+        - `group`: the column that says to which path a row belongs. `None`: all rows
+            are one path, without a batch axis.
+        - `channels`: columns of numbers. `None`: all others.
+        - `unit`: of time, for dates and durations.
+        - `origin`: where dates are counted from: the first row of each group, or the
+            first date of the frame.
+
+        **Returns:**
+
+        A path with one batch axis, groups in the order in which they first appear.
+        """
+        return SampledPath(*read_frame(df, time, group, channels, unit, origin))
+
+    def to_dataframe(
+        self,
+        *,
+        time: str = "time",
+        group: str = "group",
+        groups: Sequence[Any] | None = None,
+        channels: Sequence[str] | None = None,
+        start: Any = None,
+        unit: Literal["ms", "s", "min", "h", "D"] = "s",
+        backend: Literal["pandas", "polars", "pyarrow"] = "pandas",
+    ) -> Any:
+        """A data frame with one row per valid point, NaN where a value is missing.
+
+        **Arguments:**
+
+        - `time`, `group`, `channels`: names of the columns; a path without batch axis
+            has no column of groups.
+        - `groups`: names of the paths of a batch. `None`: 0, 1, 2 and so on.
+        - `start`: a date (`numpy.datetime64`): times become dates, counted from there
+            in units of `unit`.
+        - `backend`: the kind of the frame.
+        """
+        if len(self.batch_shape) > 1:
+            raise ValueError(
+                f"a data frame has one batch axis at most, got {self.batch_shape}."
+            )
+        many = bool(self.batch_shape)
+        xs = np.asarray(self.xs if many else self.xs[None])
+        if self.mask is not None:
+            seen = np.asarray(observed_mask(self.xs, self.mask))
+            xs = np.where(seen.reshape(xs.shape), xs, np.nan)
+        valid = np.broadcast_to(valid_points(jnp, self, self.lengths), xs.shape[:-1])
+        names = dict(time=time, group=group if many else None, groups=groups)
+        ts = np.broadcast_to(np.asarray(self.ts), xs.shape[:-1])
+        return write_frame(
+            ts, xs, valid, names | dict(channels=channels), start, unit, backend
+        )
 
     @property
     def num_times(self) -> int:
@@ -426,7 +530,8 @@ def explain_times(ts: Any, message: str) -> str:
         return message
     spacing = float(jnp.finfo(dtype).eps) * np.max(np.abs(exact))
     mean = np.max(exact[..., -1] - exact[..., 0]) / (exact.shape[-1] - 1)
-    if not 0 <= mean < 4 * spacing:
+    lost = (np.diff(exact) > 0) & (np.diff(exact.astype(dtype)) == 0)
+    if not (np.any(lost) or 0 <= mean < 4 * spacing):
         return message
     return (
         f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "
