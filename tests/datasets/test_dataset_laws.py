@@ -11,8 +11,6 @@ import scipy.stats
 
 import arborax as abx
 from arborax.datasets import (
-    Bergomi,
-    BlackScholes,
     OrnsteinUhlenbeck,
     RoughBergomi,
 )
@@ -23,8 +21,7 @@ HORIZONS = [128, 256, 384, 512]
 LAWS = [
     RoughBergomi(),
     RoughBergomi(hurst=0.1),
-    Bergomi(),
-    BlackScholes(),
+    RoughBergomi(eta=0.0),
     OrnsteinUhlenbeck(start=1.0),
 ]
 
@@ -77,8 +74,6 @@ def test_forward_variance_is_flat():
     """With a small vol-of-vol the mean of `v` itself can be measured."""
     data = RoughBergomi(hurst=0.1, eta=0.5, steps=128).sample(8192, key=jr.PRNGKey(1))
     _near(data.brackets[:, :, 0, 0] * 128, 0.04)
-    data = Bergomi(eta=0.5, steps=128).sample(8192, key=jr.PRNGKey(1))
-    _near(data.brackets[:, :, 0, 0] * 128, 0.04)
     _near(np.exp(data.values[:, [64, 128], 0]), 1.0)
 
 
@@ -93,14 +88,16 @@ def test_bracket_is_the_limit_of_squared_steps(rough):
 def test_leverage_effect():
     """The correlation of returns and changes of log-variance has the sign of rho."""
     for rho in (-0.8, 0.8):
-        data = Bergomi(rho=rho, steps=64).sample(1024, key=jr.PRNGKey(2))
+        data = RoughBergomi(hurst=0.5, rho=rho, steps=64).sample(
+            1024, key=jr.PRNGKey(2)
+        )
         returns = np.diff(data.values[:, :-1, 0], axis=1).ravel()
         moves = np.diff(np.log(data.brackets[:, :, 0, 0]), axis=1).ravel()
         assert abs(np.corrcoef(returns, moves)[0, 1] - rho) < 0.15
 
 
 def test_black_scholes_is_exact():
-    data = BlackScholes(steps=32, volatility=0.3).sample(4096, key=jr.PRNGKey(3))
+    data = RoughBergomi(steps=32, eta=0.0, xi=0.09).sample(4096, key=jr.PRNGKey(3))
     z = (data.values[:, -1, 0] + 0.045) / 0.3
     assert scipy.stats.kstest(z, "norm").pvalue > ALPHA
 
@@ -136,8 +133,8 @@ def test_shapes_types_and_prefixes(law, dtype):
     [
         RoughBergomi(rho=-1.5),
         RoughBergomi(hurst=1.0),
-        BlackScholes(steps=0),
-        Bergomi(kappa=0.0),
+        RoughBergomi(steps=0),
+        OrnsteinUhlenbeck(kappa=0.0),
         OrnsteinUhlenbeck(sigma=-1.0),
     ],
     ids=repr,

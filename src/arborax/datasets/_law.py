@@ -158,13 +158,6 @@ class AbstractLaw(abc.ABC):
         return data
 
 
-def decay_table(decay: Float[np.ndarray, " steps"]) -> np.ndarray:
-    """`(steps, steps)`: what the kick of a step has become at the end of another."""
-    n = decay.shape[0]
-    lag = np.arange(n)[None, :] - np.arange(n)[:, None]
-    return np.where(lag >= 0, decay[np.maximum(lag, 0)], 0.0)
-
-
 def as_float_dtype(dtype: Any) -> np.dtype:
     """A dtype of the floating numbers that laws are simulated in."""
     try:

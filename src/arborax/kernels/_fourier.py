@@ -2,7 +2,7 @@
 
 import functools as ft
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -99,6 +99,8 @@ class RandomFourierSignature(eqx.Module):
     2023 (here with shared frequencies between weights, and with trees).
     """
 
+    linear: ClassVar[bool] = True  # it is an inner product of features,
+    unit: ClassVar[float] = 1.0  # which leave out this constant
     kind: Literal["geometric", "ito", "branched"] = eqx.field(static=True)
     levels: int = eqx.field(static=True)
     count: int = eqx.field(static=True)
@@ -160,16 +162,6 @@ class RandomFourierSignature(eqx.Module):
         self.deviation = None
         self.kind, self.levels, self.count = kind, levels, features
         self.add_time = add_time
-
-    @property
-    def linear(self) -> bool:
-        """Whether the kernel is a finite inner product of features: yes."""
-        return True
-
-    @property
-    def unit(self) -> float:
-        """The constant of the kernel that the features leave out."""
-        return 1.0
 
     @property
     def forests(self) -> tuple:

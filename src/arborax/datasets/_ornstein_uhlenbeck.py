@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 
-from ._law import AbstractLaw, decay_table
+from ._law import AbstractLaw
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,8 +25,10 @@ class OrnsteinUhlenbeck(AbstractLaw):
         square = -np.expm1(-2 * self.kappa * dt) / (2 * self.kappa)
         noise = jr.normal(key, (paths, self.steps), dtype)
         kick = float(self.sigma * np.sqrt(square)) * noise
-        decay = np.exp(-self.kappa * dt * np.arange(self.steps))
-        moved = jnp.pad(kick @ jnp.asarray(decay_table(decay), dtype), [(0, 0), (1, 0)])
+        # What the kick of a step has become at the end of another.
+        lag = np.arange(self.steps)[None, :] - np.arange(self.steps)[:, None]
+        decay = np.triu(np.exp(-self.kappa * dt * np.maximum(lag, 0)))
+        moved = jnp.pad(kick @ jnp.asarray(decay, dtype), [(0, 0), (1, 0)])
         drift = (self.start - self.mean) * np.exp(-self.kappa * self.times())
         values = moved + jnp.asarray(self.mean + drift, dtype)[None]
         return values, jnp.full_like(noise, self.sigma**2 * dt)
