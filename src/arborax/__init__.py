@@ -82,6 +82,7 @@ from .signatures import (
     log_signature as log_signature,
     rough_path as rough_path,
     RoughPath as RoughPath,
+    selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
     windowed_log_signature as windowed_log_signature,
