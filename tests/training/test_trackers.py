@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from arborax.training import fit, JSONL, read_log, Tracker, trackers
-from arborax.training._extras import require
+from arborax._extras import require
 
 from .helpers import mlp, objective, regression
 
