@@ -84,6 +84,7 @@ from .signatures import (
     rough_path as rough_path,
     rough_path_from_areas as rough_path_from_areas,
     RoughPath as RoughPath,
+    selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
     windowed_log_signature as windowed_log_signature,
