@@ -118,8 +118,8 @@ SCRIPT = textwrap.dedent(
     second = run(20, hooks=[lambda e: index == "1" and e.step >= 11])
     assert second.stop == "hook" and second.steps == 12, second.message
     assert len(second.history.loss) == 12
-    losses = second.history.loss
-    training.save(f"{folder}/model-{index}.abx", second.model, {"losses": losses})
+    content = {"model": second.model, "losses": second.history.loss}
+    training.save(f"{folder}/model-{index}.abx", content)
     """
 )
 
@@ -165,7 +165,7 @@ def test_two_processes_equal_one(tmp_path):
         key=KEY,
         progress=False,
     )
-    a, b = (load(tmp_path / f"model-{i}.abx", mlp()) for i in range(2))
+    a, b = (load(tmp_path / f"model-{i}.abx")["model"] for i in range(2))
     assert (tmp_path / "model-0.abx").read_bytes() == (
         tmp_path / "model-1.abx"
     ).read_bytes()

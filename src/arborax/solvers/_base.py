@@ -16,23 +16,16 @@ class AbstractSolver(eqx.Module):
 
     `f` gives frame coordinates; the scheme moves the state with the group action, so it
     stays on the manifold to rounding. Schemes hold static configuration only.
+
+    - `order`: order of convergence on smooth fields.
+    - `reversible`: whether a step back undoes a step forward to higher order than
+        `order`, as the reversible adjoint needs.
+    - `euclidean`: whether the scheme adds increments, and so works in flat space only.
     """
 
-    @property
-    @abc.abstractmethod
-    def order(self) -> int:
-        """Order of convergence on smooth fields."""
-
-    @property
-    @abc.abstractmethod
-    def reversible(self) -> bool:
-        """Whether a step back undoes a step forward to higher order than `order`, as
-        the reversible adjoint needs."""
-
-    @property
-    @abc.abstractmethod
-    def euclidean(self) -> bool:
-        """Whether the scheme adds increments, and so works in flat space only."""
+    order: eqx.AbstractVar[int]
+    reversible: eqx.AbstractVar[bool]
+    euclidean: eqx.AbstractVar[bool]
 
     @abc.abstractmethod
     def step(
@@ -45,17 +38,10 @@ class AbstractSolver(eqx.Module):
     ) -> PyTree[Array]:
         """One step of length `h` (negative to step back) from the state `y` at `s`."""
 
-    @abc.abstractmethod
-    def step_with_error(
-        self,
-        f: Callable,
-        geometry: AbstractGeometry,
-        s: Float[Array, ""],
-        y: PyTree[Array],
-        h: Float[Array, ""],
-    ) -> tuple[PyTree[Array], PyTree[Array] | None]:
-        """A step and, where the scheme has one, its embedded local error estimate in
-        ambient coordinates."""
+    def step_with_error(self, f, geometry, s, y, h) -> tuple[PyTree, PyTree | None]:
+        """A step and its embedded local error estimate in ambient coordinates; `None`
+        unless the scheme has one."""
+        return self.step(f, geometry, s, y, h), None
 
     def check(self, geometry: AbstractGeometry, calculus: str = "stratonovich") -> None:
         """Refuse a geometry the scheme cannot move on, and an Itô equation if the

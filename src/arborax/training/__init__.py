@@ -7,9 +7,11 @@ from ._distributed import (
     data_mesh as data_mesh,
     initialise_distributed as initialise_distributed,
 )
+from ._export import export as export
 from ._fit import fit as fit
 from ._optimisers import adamw as adamw, muon as muon
 from ._orbax import OrbaxCheckpoints as OrbaxCheckpoints
+from ._registry import register as register
 from ._result import (
     Event as Event,
     FitResult as FitResult,
