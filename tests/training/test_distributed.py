@@ -15,7 +15,7 @@ import pytest
 
 from arborax.training import data_mesh, fit, load
 
-from .helpers import leaves_close, mlp, noisy_objective, regression
+from .helpers import curve, leaves_close, mlp, noisy_objective, regression
 
 
 KEY = jr.PRNGKey(0)
@@ -84,9 +84,7 @@ def test_any_mesh_with_default_metric():
     mesh = jax.make_mesh((2, 2), ("a", "b"), devices=jax.devices()[:4])
     four = run(mesh, key=jr.key(0))
     leaves_close(one.model, four.model, 1e-5)
-    np.testing.assert_allclose(
-        one.history.curve()[1], four.history.curve()[1], rtol=1e-5
-    )
+    np.testing.assert_allclose(curve(one)[1], curve(four)[1], rtol=1e-5)
     with pytest.raises(ValueError, match="multiple of the 8 devices"):
         run(data_mesh(8), batch_size=12)
     with pytest.raises(ValueError, match="asked for 99 devices"):

@@ -96,7 +96,7 @@ def encode(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> bytes:
     return b"".join([prelude, header, gap, *chunks])
 
 
-def decode_header(raw: bytes, source: str) -> tuple[dict, int]:
+def _decode_header(raw: bytes, source: str) -> tuple[dict, int]:
     """The checked header (`arrays`, `meta`) and the place where the arrays start."""
     if len(raw) < len(MAGIC) or raw[: len(MAGIC)] != MAGIC:
         raise FileFormatError(
@@ -142,7 +142,7 @@ def decode(raw: bytes, source: str = "the file") -> tuple[dict[str, np.ndarray],
     `(arrays, meta)`. Raises `FileFormatError` for a foreign, truncated, damaged or
     newer file.
     """
-    header, start = decode_header(raw, source)
+    header, start = _decode_header(raw, source)
     arrays: dict[str, np.ndarray] = {}
     for entry in header["arrays"]:
         first = start + entry["offset"]

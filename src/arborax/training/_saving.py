@@ -5,7 +5,7 @@ import os
 from typing import Any
 
 from .._values import shown
-from ._container import decode, decode_header, encode, FileFormatError, write_atomically
+from ._container import decode, encode, FileFormatError, write_atomically
 from ._structure import Reader, Writer
 
 
@@ -40,22 +40,6 @@ def save(path: str | os.PathLike, model: Any) -> None:
         "tree": writer.describe(model),
     }
     write_atomically(path, encode(writer.arrays, meta))
-
-
-def read_header(path: str | os.PathLike) -> dict[str, Any]:
-    """Reads what a file says of itself, without building a model.
-
-    **Returns:**
-
-    A dictionary with `class`, `arborax` (the version that wrote it) and `arrays` (name
-    to `(shape, dtype)`).
-    """
-    with open(path, "rb") as file:
-        header, _ = decode_header(file.read(), str(path))
-    arrays = {e["name"]: (tuple(e["shape"]), e["dtype"]) for e in header["arrays"]}
-    return {name: header["meta"].get(name) for name in ("class", "arborax")} | {
-        "arrays": arrays
-    }
 
 
 def load(path: str | os.PathLike) -> Any:
