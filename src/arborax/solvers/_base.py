@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -9,6 +10,12 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
 from ..geometry import AbstractGeometry
+
+
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
 
 
 class AbstractSolver(eqx.Module):
@@ -23,9 +30,9 @@ class AbstractSolver(eqx.Module):
     - `euclidean`: whether the scheme adds increments, and so works in flat space only.
     """
 
-    order: eqx.AbstractVar[int]
-    reversible: eqx.AbstractVar[bool]
-    euclidean: eqx.AbstractVar[bool]
+    order: AbstractClassVar[int]
+    reversible: AbstractClassVar[bool]
+    euclidean: AbstractClassVar[bool]
 
     @abc.abstractmethod
     def step(

@@ -43,13 +43,13 @@ class Writer:
         """The JSON of a value; `path` names it in messages and among the arrays."""
         if isinstance(value, jax.Array | np.ndarray | np.generic):
             return self._describe_array(value, path)
-        if isinstance(value, float) and not math.isfinite(value):
-            return {"float": str(value)}
-        if value is None or type(value) in (bool, int, float, str):
-            return value
         if type(value) in (list, tuple):
             items = [self.describe(v, f"{path}[{i}]") for i, v in enumerate(value)]
             return items if type(value) is list else {"tuple": items}
+        if type(value) is float and not math.isfinite(value):
+            return {"float": str(value)}
+        if value is None or type(value) in (bool, int, float, str):
+            return value
         if type(value) is dict:
             where = [f"{path}[{key!r}]" for key in value]
             pairs = zip(where, value.items())
