@@ -6,9 +6,9 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from .._extras import require
 from .._inputs import as_choice
 from .._values import is_concrete
-from ._extras import require
 
 
 def muon(
