@@ -62,12 +62,11 @@ class AbstractModel(eqx.Module):
             return self(paths)
         parts, axes = {}, {}
         for name, core in (("ts", 1), ("xs", 2), ("brackets", 3), ("ticks", 2)):
-            part: Any = getattr(paths, name)
-            shared = part is None or part.ndim == core
-            if not shared:
+            part, axes[name] = getattr(paths, name), None
+            if part is not None and part.ndim > core:
                 part = jnp.broadcast_to(part, (*lead, *part.shape[-core:]))
-                part = part.reshape(-1, *part.shape[-core:])
-            parts[name], axes[name] = part, None if shared else 0
+                part, axes[name] = part.reshape(-1, *part.shape[-core:]), 0
+            parts[name] = part
 
         def one(parts):
             return self(dataclasses.replace(paths, **parts, check=False))
