@@ -25,6 +25,7 @@ from ._low_storage import CF4
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
 from ._solution import DenseStates, Solution
+from ._solve import judge
 from ._window import step_window
 
 
@@ -256,17 +257,10 @@ def solve_adaptive(
         errors.append(error)
         level = max(level - 1, 0)
 
-    if not bool(geometry.belongs(y0)):
-        result = RESULTS.off_manifold
-    elif not finite:
-        result = RESULTS.nonfinite
-    elif start < cells:
-        result = RESULTS.max_steps_reached
-    elif not bool(geometry.belongs(y)):
-        result = RESULTS.left_manifold
-    else:
-        result = RESULTS.successful
     stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *ys)
+    result = judge(geometry, y0, y, stacked)
+    if finite and start < cells and result != RESULTS.off_manifold:
+        result = RESULTS.max_steps_reached
     if throw:
         stacked = throw_failure(result, stacked)
     stats = {
