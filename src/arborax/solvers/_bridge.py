@@ -125,7 +125,7 @@ class GeodesicInterpolation(diffrax.AbstractLocalInterpolation):
             start, stop = self.evaluate(t0), self.evaluate(t1)
             return jtu.tree_map(jnp.subtract, stop, start)
         ends = (self.t0, self.y0), (self.t1, self.y1)
-        return join_states(self.geometry, "geodesic", *ends, t0)
+        return join_states(self.geometry, "geodesic", *ends, jnp.asarray(t0))
 
 
 def _unwrap(terms) -> RoughTerm:

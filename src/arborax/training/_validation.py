@@ -58,7 +58,7 @@ class Validator:
             self._size = leading_size(self.validation, "validation")
             self.frozen, self.key = self.place.replicate((self.frozen, self.key))
             self._evaluate = eqx.filter_jit(
-                lambda *args: call_objective(self.objective, *args)[0]
+                lambda m, batch, key: call_objective(self.objective, m, batch, key)[0]
             )
 
     def _mean_objective(self, model: Any) -> float:
@@ -77,9 +77,9 @@ class Validator:
             model = eqx.combine(params, self.frozen, self.static)
             return broadcast_float(self._mean_objective(model)), {}
         model = eqx.combine(self.place.local(params), self.frozen, self.static)
-        out = self.metric(model, self.validation, self.key)
+        out: Any = self.metric(model, self.validation, self.key)
         pair = isinstance(out, tuple) and len(out) == 2
-        value, extra = out if pair else (out, {})
+        value, extra = (out[0], out[1]) if pair else (out, {})
         if np.shape(value) != ():
             raise ValueError(
                 "the metric must return a scalar, or (scalar, dictionary); got shape "
