@@ -33,6 +33,10 @@ class Best:
         return value < self.value if self.mode == "min" else value > self.value
 
 
+def _pair(out: Any) -> tuple[Any, Any]:
+    return (out[0], out[1]) if isinstance(out, tuple) and len(out) == 2 else (out, {})
+
+
 @dataclasses.dataclass
 class Validator:
     """Evaluates a state's parameters: `validator(params) -> (value, extra)`.
@@ -77,9 +81,7 @@ class Validator:
             model = eqx.combine(params, self.frozen, self.static)
             return broadcast_float(self._mean_objective(model)), {}
         model = eqx.combine(self.place.local(params), self.frozen, self.static)
-        out: Any = self.metric(model, self.validation, self.key)
-        pair = isinstance(out, tuple) and len(out) == 2
-        value, extra = (out[0], out[1]) if pair else (out, {})
+        value, extra = _pair(self.metric(model, self.validation, self.key))
         if np.shape(value) != ():
             raise ValueError(
                 "the metric must return a scalar, or (scalar, dictionary); got shape "
