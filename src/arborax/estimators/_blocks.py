@@ -1,6 +1,7 @@
 """Batches of a few sizes, so that few programs are compiled."""
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def blocks(
     target = usual if fixed else common_length(times, usual)
     lengths = lengths_of(path)
 
-    def cut(values, rows: np.ndarray, core: int, steps: int):
+    def cut(values, rows: np.ndarray, core: int, steps: int) -> Any:
         if values is None:
             return None
         values = np.asarray(values)

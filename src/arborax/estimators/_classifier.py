@@ -136,4 +136,5 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The most likely class of each series."""
-        return self.classes_[np.argmax(self._outputs(X), axis=1)]
+        best = np.argmax(self._outputs(X), axis=1)
+        return self.classes_[best]

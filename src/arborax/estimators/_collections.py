@@ -41,7 +41,9 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
     if hasattr(X, "columns"):
         return SampledPath.from_list(*_from_frame(X))
     if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) > 0:
-        series = [getattr(part, "to_numpy", lambda part=part: part)() for part in X]
+        series: list[Any] = [
+            part.to_numpy() if hasattr(part, "to_numpy") else part for part in X
+        ]
         if channels_last or np.ndim(series[0]) < 2:
             return SampledPath.from_list(series)
         return SampledPath.from_list([np.asarray(part).T for part in series])
@@ -58,9 +60,10 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
             "your data: one series is `x[None]`, one channel is `x[..., None]`."
         )
     if 0 in array.shape:
+        what = "feature" if len(array) else "sample"
         raise ValueError(
-            f"`X` of shape {array.shape} has 0 sample(s), or 0 feature(s) while a "
-            "minimum of 1 is required: no series, no times or no channels."
+            f"Found array with 0 {what}(s) (shape={array.shape}) while a minimum of 1 "
+            "is required: `X` needs series with times and channels."
         )
     array = array[..., None] if array.ndim == 2 else array
     return SampledPath.from_list(
@@ -76,8 +79,8 @@ def _from_frame(X: Any) -> tuple[list, list | None]:
         parts = [X.loc[label] for label in dict.fromkeys(labels)]
         clocks = [part.index.to_numpy() for part in parts]
         return [part.to_numpy() for part in parts], clocks
-    first = X.iloc[0, 0] if hasattr(X, "iloc") and X.size else None
-    if np.ndim(first) != 1:
+    nested = hasattr(X, "iloc") and X.size > 0 and np.ndim(X.iloc[0, 0]) == 1
+    if not nested:
         raise TypeError(
             "a data frame does not say which rows belong together: use "
             "`SampledPath.from_dataframe(df, time=..., group=...)`."

@@ -53,7 +53,8 @@ def make_algebra(alg: Any, dim: int, depth: int) -> AbstractHopfAlgebra:
         alg = ALGEBRAS[as_choice("alg", alg, tuple(ALGEBRAS))]
     if not callable(alg):
         raise TypeError(f"`alg` must be one of {tuple(ALGEBRAS)}, got {shown(alg)}.")
-    return alg(dim, depth)
+    made: Any = alg(dim, depth)
+    return made
 
 
 class Recipe(NamedTuple):

@@ -3,9 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import equinox as eqx
 import jax
-import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, PyTree
 
 from .. import models
@@ -39,7 +37,7 @@ def make_model(
     times: int,
     options: Mapping[str, Any] | None,
     key: PRNGKeyArray,
-) -> AbstractModel:
+) -> Any:
     """A model by name, by a function that builds one, or one that is built already.
 
     **Arguments:**
@@ -78,13 +76,13 @@ def make_model(
     return model(channels, output, key=key, **options)
 
 
-def prepare(model: AbstractModel, path: Any) -> Any:
+def prepare(model: Any, path: Any) -> Any:
     """What of a path does not depend on the weights: the control of a window model,
     otherwise the path itself."""
     return model.prepare(path) if hasattr(model, "prepare") else path.filled()
 
 
-def last_output(model: AbstractModel, item: Any, length: Array) -> PyTree[Array]:
+def last_output(model: Any, item: Any, length: Array) -> PyTree[Array]:
     """The output after the last valid sample.
 
     A window model stands still on padding, so its last knot is meant; it needs no
@@ -93,9 +91,3 @@ def last_output(model: AbstractModel, item: Any, length: Array) -> PyTree[Array]
     if hasattr(model, "at_knots"):
         return jax.tree.map(lambda leaf: leaf[-1], model.at_knots(item))
     return jax.tree.map(lambda leaf: leaf[length - 1], model(item))
-
-
-def parameters(model: Any) -> int:
-    """Number of trainable numbers of a model."""
-    leaves = jax.tree.leaves(eqx.filter(model, eqx.is_inexact_array))
-    return sum(jnp.size(leaf) for leaf in leaves)

@@ -1,13 +1,12 @@
 """Readable names of the coordinates of an algebra."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from ..algebra import AbstractHopfAlgebra, to_text
 
 
 def coordinate_names(
-    alg: AbstractHopfAlgebra, channels: Sequence[str], log: bool
+    alg: AbstractHopfAlgebra, channels: list[str], log: bool
 ) -> list[str]:
     """Names of the coordinates of a signature, or of its logarithm.
 
@@ -23,7 +22,7 @@ def coordinate_names(
             return channels[key]
         if alg.of_trees:
             return to_text(key, channels)
-        names = [channels[i] for i in key]
+        names: list[str] = [channels[i] for i in key]
         return names[0] if len(names) == 1 else f"<{','.join(names)}>"
 
     def is_tree(key: Any) -> bool:

@@ -155,3 +155,8 @@ class SequenceRegressor(RegressorMixin, SequenceEstimator):
         distance = jax.vmap(self.geometry.distance)
         gaps = np.asarray(distance(jnp.asarray(found), jnp.asarray(y, found.dtype)))
         return -float(np.sqrt(np.average(gaps**2, weights=sample_weight)))
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

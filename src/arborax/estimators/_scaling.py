@@ -18,6 +18,7 @@ class Scaling(eqx.Module):
     mean: np.ndarray
     deviation: np.ndarray
     span: np.ndarray
+    dtype: Any = eqx.field(static=True)
 
     @staticmethod
     def of(path: SampledPath, names: Sequence[str], standardise: bool) -> "Scaling":
@@ -33,7 +34,7 @@ class Scaling(eqx.Module):
         span = np.max(last - ts[:, 0])
         span = np.where(span > 0, span, 1.0)
         if not standardise:
-            return Scaling(np.zeros(path.dim), np.ones(path.dim), span)
+            return Scaling(np.zeros(path.dim), np.ones(path.dim), span, path.xs.dtype)
         mean = np.mean(xs, axis=(0, 1), where=seen)
         deviation = np.std(xs, axis=(0, 1), where=seen)
         flat = deviation <= 1e-9 * np.abs(mean)
@@ -42,23 +43,29 @@ class Scaling(eqx.Module):
                 f"channel {names[int(np.argmax(flat))]!r} is constant in the training "
                 "data and carries no information. Drop it, or pass standardise=False."
             )
-        return Scaling(mean, deviation, span)
+        return Scaling(mean, deviation, span, path.xs.dtype)
 
     def apply(self, path: SampledPath) -> SampledPath:
-        """The path in these units, its times from zero. May be traced."""
-        mean, deviation = (
-            jnp.asarray(a, path.xs.dtype) for a in (self.mean, self.deviation)
+        """The path in these units and in the dtype of the training data, its times
+        from zero. May be traced."""
+        mean = jnp.asarray(self.mean, self.dtype)
+        deviation = jnp.asarray(self.deviation, self.dtype)
+        outer = deviation[:, None] * deviation[None, :]
+
+        def divided(values: Any, by: Any) -> Any:
+            if values is None:
+                return None
+            lead = (1,) * (values.ndim - by.ndim)
+            return values.astype(self.dtype) / by.reshape(lead + by.shape)
+
+        centred = path.xs.astype(self.dtype)
+        centred = centred - mean.reshape((1,) * (path.xs.ndim - 1) + (-1,))
+        span = jnp.asarray(self.span, path.ts.dtype)
+        return dataclasses.replace(
+            path,
+            ts=(path.ts - path.ts[..., :1]) / span,
+            xs=divided(centred, deviation),
+            brackets=divided(path.brackets, outer),
+            ticks=divided(path.ticks, deviation),
+            check=False,
         )
-        lead = (1,) * (path.xs.ndim - 1)
-        scale = deviation.reshape(*lead, -1)
-        changes: dict[str, Any] = {"xs": (path.xs - mean.reshape(*lead, -1)) / scale}
-        if path.brackets is not None:
-            outer = deviation[:, None] * deviation[None, :]
-            lead = (1,) * (path.brackets.ndim - 2)
-            changes["brackets"] = path.brackets / outer.reshape(*lead, *outer.shape)
-        if path.ticks is not None:
-            changes["ticks"] = path.ticks / scale
-        changes["ts"] = (path.ts - path.ts[..., :1]) / jnp.asarray(
-            self.span, path.ts.dtype
-        )
-        return dataclasses.replace(path, **changes, check=False)
