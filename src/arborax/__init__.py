@@ -8,8 +8,10 @@ from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
     AbstractHopfAlgebra as AbstractHopfAlgebra,
+    BranchedWords as BranchedWords,
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
+    MultiIndex as MultiIndex,
     MuntheKaasWright as MuntheKaasWright,
     Shuffle as Shuffle,
 )
@@ -58,7 +60,9 @@ from .paths import (
     add_basepoint as add_basepoint,
     add_time as add_time,
     brownian as brownian,
+    brownian_areas as brownian_areas,
     brownian_brackets as brownian_brackets,
+    BrownianSteps as BrownianSteps,
     fill_missing as fill_missing,
     fractional_brownian as fractional_brownian,
     HermiteInterpolation as HermiteInterpolation,
@@ -80,6 +84,7 @@ from .signatures import (
     extend_signature as extend_signature,
     log_signature as log_signature,
     rough_path as rough_path,
+    rough_path_from_areas as rough_path_from_areas,
     RoughPath as RoughPath,
     signature as signature,
     signature_from_increments as signature_from_increments,

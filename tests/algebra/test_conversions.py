@@ -67,7 +67,7 @@ def test_ito_image_is_the_explicit_logarithm(tree_cls, brackets):
         short = coordinates(ito, paths.log_signature(reference(ito), path, mode))
         full = coordinates(trees, paths.log_signature(reference(trees), path, mode))
         same(algebra.primitive_conversion(ito, trees)(short), full)
-        back = algebra.ito_from_tree(trees) @ full.astype(float)
+        back = algebra.words_from_tree(trees, ito) @ full.astype(float)
         np.testing.assert_allclose(back, short.astype(float), 1e-9, 1e-9)
 
 

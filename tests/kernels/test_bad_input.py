@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.kernels import permutation_test
+from arborax.kernels import explicit_features, permutation_test
 
 
 KERNEL = abx.SignatureKernel("ito", 2)
@@ -161,6 +161,30 @@ def test_options():
     _refused(abx.safe_scale, GOOD, GOOD * jnp.nan, match="NaN")
     weights = np.ones(3, int)
     _refused(abx.robust_normalisation, jnp.ones((2, 4)), weights, match="weights")
+
+
+@pytest.mark.parametrize("scale", [None, 2.0, "auto"])
+def test_fit_reads_all_its_arguments(scale):
+    kernel = abx.SignatureKernel("ito", 2, scale=scale)
+    _refused(kernel.fit, GOOD, GOOD, brackets_y="typo", match="typo")
+    _refused(kernel.fit, GOOD, brackets_y="realised", match="`y`")
+    _refused(kernel.gram, GOOD, brackets_y="realised", match="`y`")
+    _refused(kernel.fit, GOOD, GOOD[..., :1], match="channels")
+    _refused(kernel.fit, GOOD[0], match="sample")
+
+
+def test_no_option_is_passed_over():
+    target = abx.embed(GOOD, KERNEL)
+    options = {"brackets_y": "realised"}
+    _refused(abx.mmd, GOOD, target, KERNEL, **options, match="embed")
+    _refused(abx.mmd, GOOD, GOOD, KERNEL, unbiased="no", match="unbiased")
+    _refused(abx.signature_score, GOOD, GOOD, data_term="no", match="data_term")
+    _refused(KERNEL.features, GOOD, robust="no", match="robust")
+    _refused(KERNEL.features, GOOD, bound=0.0, match="bound")
+    _refused(abx.expected_signature, GOOD, 2, add_time="no", match="add_time")
+    _refused(abx.expected_signature, GOOD, 2, martingale="no", match="martingale")
+    options = {"brackets": jnp.ones((3, 3, 2, 2)), "kind": "geometric", "depth": 2}
+    _refused(explicit_features, GOOD, **options, match="brackets")
 
 
 @pytest.mark.parametrize("kernel", [COMPLETE, KERNEL, abx.SignatureKernel("branched")])

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from .._inputs import as_flag
 from ..algebra import Shuffle
 from ..signatures import expanding_signature, signature
 from ._kernel import Path
@@ -60,6 +61,8 @@ def expected_signature(
     coordinates of `Shuffle(d, depth)`.
     """
     check_kind("geometric", depth)
+    add_time = as_flag("add_time", add_time)
+    add_basepoint = as_flag("add_basepoint", add_basepoint)
     points, _ = prepare(
         as_sample("x", x),
         None,
@@ -71,7 +74,8 @@ def expected_signature(
     )
     d = points.shape[-1]
     own = d - int(add_time)
-    flags = [martingale] * own if isinstance(martingale, bool) else list(martingale)
+    each = martingale if isinstance(martingale, tuple | list) else [martingale] * own
+    flags = [as_flag("martingale", flag) for flag in each]
     if len(flags) != own:
         raise ValueError(
             f"`martingale` needs one flag for each of the {own} channels, got "

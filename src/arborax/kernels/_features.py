@@ -141,7 +141,9 @@ def explicit_features(
     as_choice("inner_product", inner_product, INNER_PRODUCTS)
     points = as_values("points", points)
     d = points.shape[-1]
-    if brackets is not None and kind != "geometric":
+    if brackets is not None and kind == "geometric":
+        raise ValueError("The geometric features know no brackets: leave them out.")
+    if brackets is not None:
         brackets = as_brackets("brackets", brackets, points)
     if kind == "geometric":
         return signature(points, Shuffle(d, depth))

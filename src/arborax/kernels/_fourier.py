@@ -147,7 +147,7 @@ class RandomFourierSignature(eqx.Module):
         for scale in scales:
             as_number("scales", scale, 0, above=True)
         as_number("time_scale", time_scale, 0)
-        dtype = as_real_dtype(dtype)
+        dtype, add_time = as_real_dtype(dtype), as_flag("add_time", add_time)
         key_w, key_s, key_p, key_t = jr.split(key, 4)
         normal = jr.normal(key_w, (levels, dim, features), dtype)
         choice = jr.choice(key_s, jnp.asarray(scales, dtype), (levels, 1, features))
@@ -162,7 +162,7 @@ class RandomFourierSignature(eqx.Module):
         self.spread = jnp.ones((width,), dtype)
         self.deviation = None
         self.kind, self.levels, self.count = kind, levels, features
-        self.add_time = as_flag("add_time", add_time)
+        self.add_time = add_time
 
     @property
     def linear(self) -> bool:

@@ -183,9 +183,10 @@ class SignatureKernel(eqx.Module):
         The kernel with a number for its scale, a constant for differentiation. A kernel
         whose scale is a number or `None` is returned as it is.
         """
+        samples = self._samples(x, y, **sides)
         if not isinstance(self.scale, str):
             return self
-        factor = pooled_scale(self._samples(x, y, **sides), self.scale)  # pyright: ignore
+        factor = pooled_scale(samples, self.scale)  # pyright: ignore
         return eqx.tree_at(lambda kernel: kernel.scale, self, factor)
 
     def prepared(
@@ -271,6 +272,8 @@ class SignatureKernel(eqx.Module):
                 f"{type(self.static_kernel).__name__}, scale={self.scale!r}, "
                 f"normalise={self.normalise}. `kernel.fit(x)` makes 'auto' a number."
             )
+        robust = as_flag("robust", robust)
+        as_number("bound", bound, 1)
         _, [side] = self._scaled(self.prepared(x, brackets, lengths, mask))
         out = self._explicit(*side)
         if not robust:
@@ -383,6 +386,10 @@ class SignatureKernel(eqx.Module):
         if y is not None:
             prepared.append(self.prepared(y, brackets_y, lengths_y, mask_y))
             check_alike(prepared[0][0], prepared[1][0])
+        elif not (brackets_y is None and lengths_y is None and mask_y is None):
+            raise ValueError(
+                "`brackets_y`, `lengths_y`, `mask_y` belong to `y`, which is missing."
+            )
         return prepared
 
     def _samples(self, x: Path, y: Path | None, **sides: Unpack[Sides]):

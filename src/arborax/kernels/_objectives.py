@@ -7,7 +7,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._inputs import as_count
+from .._inputs import as_count, as_flag
 from ..paths import SampledPath
 from ._fourier import RandomFourierSignature
 from ._kernel import Path, SignatureKernel
@@ -95,11 +95,15 @@ def pooled(
     embedded = [isinstance(z, MeanEmbedding) for z in (x, y)]
     x = x if embedded[0] else as_sample("x", x)
     y = y if embedded[1] else as_sample("y", y)
+    if (embedded[0] and brackets_x is not None) or (
+        embedded[1] and brackets_y is not None
+    ):
+        raise ValueError("A MeanEmbedding holds its brackets: give them to `embed`.")
     if any(embedded):
         _need_linear(kernel)
         return x, y, kernel
     check_alike(x, y)
-    if isinstance(kernel, SignatureKernel):
+    if isinstance(getattr(kernel, "scale", None), str):
         kernel = kernel.fit(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
     return x, y, kernel
 
@@ -198,6 +202,7 @@ def signature_score(
 
     A scalar.
     """
+    unbiased, data_term = as_flag("unbiased", unbiased), as_flag("data_term", data_term)
     x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
     return _score(x, y, kernel, brackets_x, brackets_y, unbiased, data_term)
 
@@ -220,6 +225,7 @@ def mmd(
 
     A scalar.
     """
+    unbiased = as_flag("unbiased", unbiased)
     x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
     if kernel.linear and not unbiased:
         sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)

@@ -12,7 +12,7 @@ from .._values import is_concrete, refuse
 from ._sampled import explain_times
 
 
-def _steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
+def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
     """Time steps, taken before the cast, which may round close times together."""
     ts = as_floating("ts", given)
     if ts.ndim != 1 or ts.shape[0] == 0:
@@ -51,7 +51,7 @@ def brownian(
     - `dtype`: floating dtype of the result. `None`: that of `ts`.
     """
     key, shape, dim = as_key(key), as_shape("shape", shape), as_count("dim", dim)
-    scale = jnp.sqrt(_steps(ts, dtype))
+    scale = jnp.sqrt(grid_steps(ts, dtype))
     dtype = scale.dtype
     normal = jr.normal(key, (*shape, scale.shape[0], dim), dtype)
     steps = scale.reshape((1,) * len(shape) + (-1, 1)) * normal
@@ -68,5 +68,5 @@ def brownian_brackets(
     batch of paths.
     """
     dim = as_count("dim", dim)
-    steps = _steps(ts, dtype)
+    steps = grid_steps(ts, dtype)
     return steps[:, None, None] * jnp.eye(dim, dtype=steps.dtype)[None]
