@@ -113,10 +113,12 @@ from .solvers import (
 )
 from .training import (
     data_mesh as data_mesh,
+    export as export,
     fit as fit,
     FitResult as FitResult,
     initialise_distributed as initialise_distributed,
     load as load,
+    register as register,
     save as save,
 )
 
