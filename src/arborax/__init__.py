@@ -1,5 +1,6 @@
 """Branched rough paths in JAX: signatures, log-ODEs on manifolds, kernels, models."""
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 
 from . import datasets as datasets, models as models
@@ -123,3 +124,10 @@ from .training import (
 
 
 __version__ = _version("arborax")
+
+
+def __getattr__(name: str):
+    """The room `estimators` when it is asked for: it needs scikit-learn."""
+    if name == "estimators":
+        return _import_module(".estimators", __name__)
+    raise AttributeError(f"module 'arborax' has no attribute {name!r}")
