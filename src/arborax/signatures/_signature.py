@@ -53,23 +53,17 @@ def _merged(x: Any, core: int) -> Any:
 def _time_last(steps: Any, values: Any) -> tuple[Array, Array | None]:
     """Increments `(batch, dim, steps)` and values `(batch, dim, points)`, either given.
 
-    Where values are given, the last point may be repeated a few times.
+    Where values are given, the last point may be repeated a few times, since XLA
+    multiplies even lengths faster, but never for more than an eighth of the work.
     """
     if values is None:
         return jnp.swapaxes(steps, 1, 2), None
     values = jnp.swapaxes(values, 1, 2)
-    fill = _missing_steps(values.shape[-1] - 1)
+    steps = values.shape[-1] - 1
+    fill = -steps % _EVEN
+    fill = fill if 8 * fill <= steps else 0
     values = barrier(jnp.pad(values, ((0, 0), (0, 0), (0, fill)), mode="edge"))
     return values[..., 1:] - values[..., :-1], values
-
-
-def _missing_steps(steps: int) -> int:
-    """Steps of zero to append, since XLA multiplies even lengths faster.
-
-    None where they would add more than an eighth to the work.
-    """
-    fill = -steps % _EVEN
-    return fill if 8 * fill <= steps else 0
 
 
 def _word_levels(words: AbstractWordAlgebra, steps: Any, brackets: Any, values: Any):

@@ -197,19 +197,11 @@ def tensor_levels(
     letters: list[Float[Array, "batch _ steps"]],
     values: Float[Array, "batch dim points"] | None = None,
 ) -> list[Float[Array, "_ batch"]]:
-    """Signature of a piecewise linear path, weight by weight, in basis order.
+    """Signature of a piecewise linear path, weight by weight, in basis order, from
+    increments of the letters of weight one and, for `Ito`, of weight two. The path
+    itself, `values`, saves running sums of the first, if it is at hand.
 
-    **Arguments:**
-
-    - `words`: the word algebra.
-    - `letters`: increments of the letters of weight one and, for `Ito` of depth two or
-        more, of weight two; each `(batch, letters, steps)`, time last.
-    - `values`: the path whose increments are the letters of weight one, if at hand; it
-        saves their running sums.
-
-    **Returns:**
-
-    One array `(words of weight n, batch)` for each weight `n = 1..depth`.
+    **Returns:** one array `(words of weight n, batch)` for each weight `n = 1..depth`.
     """
     plan = _plan(words)
     prefix = _streams(letters, values, plan.prefix, suffix=False)
