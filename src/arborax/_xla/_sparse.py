@@ -53,7 +53,7 @@ def _gather_rows(sparse: SparseMap, x: Array) -> Array:
     if math.prod(sparse.shape) <= _DENSE:
         return jnp.asarray(sparse.todense(), x.dtype) @ x
     tables, n_empty, position = sparse.plan
-    parts = [_weighted_rows(x, column, value) for _, column, value in tables]
+    parts = [_weighted_rows(x, column, value) for column, value in tables]
     if n_empty or not parts:
         parts.append(jnp.zeros((n_empty, x.shape[1]), x.dtype))
     out = jnp.concatenate(parts)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from .._inputs import as_floating, as_values, is_suffix
 from .._values import is_concrete, refuse
-from .._xla import outer
+from .._xla import scale
 from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
 from ..paths import SampledPath
 
@@ -190,7 +190,7 @@ def check_mode(alg: AbstractHopfAlgebra, brackets: Any) -> None:
             f"{type(alg).__name__} is Stratonovich calculus and cannot carry brackets; "
             "use Ito, GrossmanLarson or MuntheKaasWright, or brackets=None"
         )
-    if is_left_point(brackets) and alg.depth > 2 and not alg.of_trees:
+    if is_left_point(brackets) and alg.depth > 2 and alg.tree_algebra is None:
         raise ValueError(
             f"left-point sums of depth 3 or more do not lie in {type(alg).__name__}; "
             "use GrossmanLarson or MuntheKaasWright, or brackets='realised'"
@@ -232,21 +232,22 @@ def _check_brackets(
 
 
 def letter_increments(
-    words: AbstractWordAlgebra, last: Float[Array, "batch dim steps"], brackets: Any
-) -> list[Float[Array, "batch _ steps"]]:
+    words: AbstractWordAlgebra, last: Float[Array, "... dim steps"], brackets: Any
+) -> list[Float[Array, "... _ steps"]]:
     """Increments of the letters of weight one and, in `Ito`, of weight two.
 
     The letter `(i, j)` moves by `-dA^ij / 2`, doubled off the diagonal. `brackets` are
-    a string for realised ones, or `(batch, steps, dim, dim)`.
+    a string for realised ones, or `(..., steps, dim, dim)`.
     """
     if len(words.letter_counts) == 1:
         return [last]
     i, j = np.triu_indices(words.dim)
     factor = np.where(i == j, -0.5, -1.0)
     if isinstance(brackets, str):
-        rows = [outer(last[:, k : k + 1], last[:, k:]) for k in range(words.dim)]
-        pairs = jnp.concatenate(rows, axis=1)
+        rows = [last[..., k : k + 1, :] for k in range(words.dim)]
+        rows = [scale(row, last[..., k:, :]) for k, row in enumerate(rows)]
+        pairs = jnp.concatenate(rows, axis=-2)
     else:
-        pairs = jnp.swapaxes(brackets[..., i, j], 1, 2)
-    scale = jnp.asarray(factor, last.dtype)[None, :, None]
-    return [last, pairs * jnp.broadcast_to(scale, pairs.shape)]
+        pairs = jnp.swapaxes(brackets[..., i, j], -1, -2)
+    factors = jnp.asarray(factor, last.dtype)[:, None]
+    return [last, pairs * jnp.broadcast_to(factors, pairs.shape)]

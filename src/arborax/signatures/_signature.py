@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._values import is_concrete
-from .._xla import apply_rows, barrier, scan
+from .._xla import apply_map, apply_rows, barrier, scan
 from ..algebra import (
     AbstractHopfAlgebra,
     AbstractWordAlgebra,
@@ -86,7 +86,9 @@ def _word_levels(words: AbstractWordAlgebra, steps: Any, brackets: Any, values: 
 def _word_rows(
     words: AbstractWordAlgebra, steps: Any, brackets: Any, values: Any, *, log: bool
 ) -> Float[Array, "words batch"]:
-    """A signature over words, or its logarithm."""
+    """A signature over words, or its logarithm, with all leading axes as one."""
+    steps, values = _merged(steps, 2), _merged(values, 2)
+    brackets = _merged(brackets, 3)
     if values is not None and words.depth == 2:
         return two_levels(words, values, brackets, log).T
     levels = _word_levels(words, steps, brackets, values)
@@ -114,10 +116,12 @@ def signature_of_steps(
     running sums.
     """
     lead = (values if steps is None else steps).shape[:-2]
-    steps, values = _merged(steps, 2), _merged(values, 2)
-    brackets = _merged(brackets, 3)
-    if alg.of_trees and is_left_point(brackets):
-        return _left_point_rows(alg, steps, values).T.reshape(*lead, alg.size)
+    if is_left_point(brackets) and alg.tree_algebra is not None:
+        if alg.tree_algebra != alg:
+            log = log_signature_of_steps(alg, steps, brackets, values)
+            return alg.exp(alg.from_primitive(log))
+        rows = _left_point_rows(alg, _merged(steps, 2), _merged(values, 2))
+        return rows.T.reshape(*lead, alg.size)
     words = word_algebra(alg, brackets is not None)
     rows = _word_rows(words, steps, brackets, values, log=False)
     if words is not alg:
@@ -134,13 +138,14 @@ def log_signature_of_steps(
     values: Array | None = None,
 ) -> Array:
     """Log-signature `(..., primitive_size)`; arguments as in `signature_of_steps`."""
-    if alg.of_trees and is_left_point(brackets):
-        group = signature_of_steps(alg, steps, brackets, values)
-        return alg.to_primitive(alg.log(group))
+    trees = alg.tree_algebra
+    if is_left_point(brackets) and trees is not None:
+        group = signature_of_steps(trees, steps, brackets, values)
+        log = trees.to_primitive(trees.log(group))
+        return log if trees == alg else apply_map(primitive_conversion(trees, alg), log)
     lead = (values if steps is None else steps).shape[:-2]
-    steps, values = _merged(steps, 2), _merged(values, 2)
     words = word_algebra(alg, brackets is not None)
-    rows = _word_rows(words, steps, _merged(brackets, 3), values, log=True)
+    rows = _word_rows(words, steps, brackets, values, log=True)
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
 
