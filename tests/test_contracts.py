@@ -30,7 +30,7 @@ PUBLIC = """
     solve CFEES25 CFEES27 LieEuler RKMK RoughTerm LogODE
     CheckpointedAdjoint ReversibleAdjoint
     signature_kernel mmd signature_score
-    fit save load
+    fit save load register export
     citation
 """.split()
 

@@ -1,5 +1,6 @@
 """Branched rough paths in JAX: signatures, log-ODEs on manifolds, kernels, models."""
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 
 from . import datasets as datasets, models as models
@@ -7,8 +8,10 @@ from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
     AbstractHopfAlgebra as AbstractHopfAlgebra,
+    BranchedWords as BranchedWords,
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
+    MultiIndex as MultiIndex,
     MuntheKaasWright as MuntheKaasWright,
     Shuffle as Shuffle,
 )
@@ -39,7 +42,6 @@ from .kernels import (
     RationalQuadraticKernel as RationalQuadraticKernel,
     RBFKernel as RBFKernel,
     robust_normalisation as robust_normalisation,
-    safe_scale as safe_scale,
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,
     signature_score as signature_score,
@@ -85,6 +87,7 @@ from .signatures import (
     rough_path as rough_path,
     rough_path_from_areas as rough_path_from_areas,
     RoughPath as RoughPath,
+    selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
     windowed_log_signature as windowed_log_signature,
@@ -113,12 +116,21 @@ from .solvers import (
 )
 from .training import (
     data_mesh as data_mesh,
+    export as export,
     fit as fit,
     FitResult as FitResult,
     initialise_distributed as initialise_distributed,
     load as load,
+    register as register,
     save as save,
 )
 
 
 __version__ = _version("arborax")
+
+
+def __getattr__(name: str):
+    """The room `estimators` when it is asked for: it needs scikit-learn."""
+    if name == "estimators":
+        return _import_module(".estimators", __name__)
+    raise AttributeError(f"module 'arborax' has no attribute {name!r}")

@@ -18,14 +18,14 @@ def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"`ts` must have shape (times,), not empty, got {ts.shape}.")
     known = is_concrete(given)
-    checked: Any = np.asarray(given, ts.dtype) if known else ts
+    xp: Any = np if known else jnp
+    checked = np.asarray(given, ts.dtype) if known else ts
     with np.errstate(invalid="ignore"):
-        steps = checked[1:] - checked[:-1]
-    bad = ~((np if known else jnp).isfinite(steps) & (steps > 0))
+        rising = checked[1:] > checked[:-1]
+    bad = ~(xp.all(xp.isfinite(checked)) & xp.all(rising))
     message = "`ts` must be finite and strictly increasing."
-    if known and np.any(bad):
+    if known and bad:
         message = explain_times(given, message)
-    bad = bad if ts.shape[0] > 1 else ~(np if known else jnp).isfinite(checked)
     dtype = as_real_dtype(ts.dtype if dtype is None else dtype)
     return refuse(jnp.diff(ts), bad, message).astype(dtype)
 
@@ -49,10 +49,6 @@ def brownian(
     - `shape`: batch shape, or a number of paths.
     - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `dtype`: floating dtype of the result. `None`: that of `ts`.
-
-    **Returns:**
-
-    Array `(*shape, times, dim)`.
     """
     key, shape, dim = as_key(key), as_shape("shape", shape), as_count("dim", dim)
     scale = jnp.sqrt(grid_steps(ts, dtype))
@@ -68,15 +64,8 @@ def brownian_brackets(
 ) -> Float[Array, "steps dim dim"]:
     """Quadratic covariation of Brownian motion over each step, `dt` times the identity.
 
-    **Arguments:**
-
-    - `ts`: `(times,)`, strictly increasing.
-    - `dim`: number of independent components.
-    - `dtype`: floating dtype of the result. `None`: that of `ts`.
-
-    **Returns:**
-
-    Array `(times - 1, dim, dim)`, shared by a batch of paths.
+    Arguments as [`arborax.brownian`][]. An array `(times - 1, dim, dim)`, shared by a
+    batch of paths.
     """
     dim = as_count("dim", dim)
     steps = grid_steps(ts, dtype)
