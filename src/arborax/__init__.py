@@ -74,6 +74,8 @@ from .paths import (
     riemann_liouville as riemann_liouville,
     SampledPath as SampledPath,
     split_by_knots as split_by_knots,
+    square_root_driver as square_root_driver,
+    SquareRootDriver as SquareRootDriver,
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
 )
@@ -110,6 +112,7 @@ from .solvers import (
     Solution as Solution,
     solve as solve,
     solve_adaptive as solve_adaptive,
+    solve_sde as solve_sde,
 )
 from .training import (
     data_mesh as data_mesh,

@@ -108,7 +108,7 @@ def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
     return array.astype(jtu.tree_leaves(y)[0].dtype)
 
 
-def _takes_time(field: Callable) -> bool:
+def takes_time(field: Callable) -> bool:
     """Whether the callable has the form `(t, y, args)`; if not, it has the form `(y)`,
     or is refused."""
     try:
@@ -156,7 +156,7 @@ def as_driving_fields(
                 f"channel; got {shown(type(field).__name__)}."
             )
     if time_dependent is None:
-        timed = [_takes_time(field) for field in each]
+        timed = [takes_time(field) for field in each]
         time_dependent = timed[0]
         if any(one != time_dependent for one in timed):
             raise TypeError(
