@@ -23,7 +23,6 @@ MODELS: dict[str, Callable] = {
     "gru": models.GRU,
     "mnode": models.MNODE,
     "xlstm": models.XLSTM,
-    "stacked-xlstm": models.StackedXLSTM,
 }
 WINDOWED = ("bnrde", "log-ncde", "nrde")
 WINDOWS = 16  # of a path, unless the options say how long one is
