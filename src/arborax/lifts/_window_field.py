@@ -109,7 +109,7 @@ def lift(
       for any connection;
     - `GrossmanLarson`: elementary differentials $D^k V_i[F(t_1), .., F(t_k)]$ over the
       symmetry factor; Euclidean space only;
-    - `MultiIndex`: products of derivatives of scalar fields, on spaces of one dimension.
+    - `MultiIndex`: products of derivatives of scalar fields; `Euclidean(1)` only.
 
     Any other algebra is lifted from its `forests`.
 
@@ -155,10 +155,10 @@ def lift(
         raise TypeError(
             f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
         )
-    if alg.scalar and geometry.dim != 1:
+    if alg.scalar and not (geometry.dim == 1 and geometry.flat):
         raise ValueError(
-            f"{type(alg).__name__} holds for scalar states only, a geometry of dimension "
-            f"1; got {geometry}. Use `GrossmanLarson`, or `Ito` for semimartingales."
+            f"{type(alg).__name__} is for a scalar state, `Euclidean(1)`; got "
+            f"{geometry}. Use `GrossmanLarson`, or `Ito` for semimartingales."
         )
     if not (alg.planar or geometry.flat):
         raise ValueError(
