@@ -17,7 +17,14 @@ from reference.hopf import add, bracket_basis
 import arborax as abx
 
 
-ALGEBRAS = [abx.Shuffle, abx.GrossmanLarson, abx.MuntheKaasWright, abx.Ito]
+ALGEBRAS = [
+    abx.Shuffle,
+    abx.GrossmanLarson,
+    abx.MuntheKaasWright,
+    abx.Ito,
+    abx.BranchedWords,
+    abx.MultiIndex,
+]
 SIZES = [(1, 4), (2, 1), (2, 2), (2, 4), (3, 3)]
 CASES = [(cls, d, n) for cls in ALGEBRAS for d, n in SIZES]
 CASES += [(abx.Shuffle, 3, 4), (abx.Ito, 3, 4)]

@@ -2,6 +2,11 @@
 
 from ._base import AbstractHopfAlgebra as AbstractHopfAlgebra
 from ._branched_words import BranchedWords as BranchedWords
+from ._closure import (
+    prefix_closure as prefix_closure,
+    step_rule as step_rule,
+    StepRule as StepRule,
+)
 from ._conversion import (
     forget_order as forget_order,
     forget_shape as forget_shape,

@@ -169,7 +169,7 @@ class AbstractHopfAlgebra(abc.ABC):
     def scalar(self) -> bool:
         """Whether primitive keys are multi-indices, tuples of `(channel, derivative)`
         with pairings as coordinates. Vector fields are then lifted from derivatives of
-        scalar fields, on spaces of one dimension only."""
+        scalar fields, on a flat space of one dimension only."""
         return False
 
     def from_words(self, words: "AbstractHopfAlgebra") -> SparseMap:

@@ -16,14 +16,16 @@ class BranchedWords(AbstractWordAlgebra):
     The Lie algebra of trees is free. Generators of weight 1 and 2 are the letters of
     `Ito`: vertices `(i,)` and symmetric trees `(i, j)`. Those of weight 3 are the
     ladders `(i, j, k)`, the tree $[[i]_j]_k$, but for those with $i \le j > k$:
-    $(2d^3 + d)/3$ letters; by weight 2, 3, 6 for two channels, 3, 6, 19 for three. Up to depth 3 this is `GrossmanLarson` in other coordinates, and
+    $(2d^3 + d)/3$ letters; by weight 2, 3, 6 for two channels, 3, 6, 19 for three.
+
+    Up to depth 3 this is `GrossmanLarson` in other coordinates, and
     [`arborax.algebra.primitive_conversion`][] goes both ways, exactly. At depth 4 and
     more it holds the extension of a branched rough path that is given up to weight 3
     (regularity above 1/4), with fewer coordinates: 50 where trees number 72 (d = 2,
     N = 4). Products are concatenations, and lifted fields are Lie brackets of those of
     the letters; on a manifold $(i, j, k)$ is $\nabla_{\nabla_{V_i} V_j} V_k$.
 
-    Words that use no letter of weight 3 are those of `Ito`. Keys are tuples of letters by
+    Words without letters of weight 3 are those of `Ito`. Keys are tuples of letters by
     weight, then lexicographically in the order of `letters`.
 
     ??? cite "References"

@@ -24,25 +24,24 @@ from ._trees import count_multisets
 class MultiIndex(AbstractHopfAlgebra):
     r"""Forests of multi-indices: branched rough paths as a scalar state sees them.
 
-    For a scalar state only label $i$ and number of children $k$ of each vertex of a tree
-    matter: its elementary differential is $\prod_v f_i^{(k)}$. A multi-index is the
-    multiset of these letters, a sorted tuple of pairs `(i, k)` with
+    For a scalar state only label $i$ and number of children $k$ of each vertex of a
+    tree matter: its elementary differential is $\prod_v f_i^{(k)}$. A multi-index is
+    the multiset of these letters, a sorted tuple of pairs `(i, k)` with
     $\sum (1 - k) = 1$; `((0, 0), (1, 1))` is $f_0 f_1'$, the tree $[0]_1$. With
     $D f_i^{(k)} = f_i^{(k+1)}$, a multi-index $a$ is grafted on $b$ by $a\, D b$, and
-    several at once by $a_1 \cdots a_j D^j b$; the product grafts or keeps the members of
-    the left factor, as in `GrossmanLarson`, of which this is a quotient
+    several at once by $a_1 \cdots a_j D^j b$; the product grafts or keeps the members
+    of the left factor, as in `GrossmanLarson`, of which this is a quotient
     ([`arborax.algebra.forget_shape`][]).
 
     Keys are sorted tuples of multi-indices, by weight (number of letters), number of
     members and entries. Public coordinates are pairings
-    $\langle x, f\rangle = \sigma(f) c_f$ with $\sigma(f)$ the product of all $k!$ and of
-    the factorials of multiplicities: the sum of the coordinates of the planar trees with
-    that multi-index. Primitive elements are combinations of multi-indices;
-    `primitive_basis` holds them bare. Sizes by weight: 1, 1, 2, 3, 5, 7 for one channel
-    and 2, 4, 12, 28, 66 for two, where trees number 2, 4, 14, 52, 214.
+    $\langle x, f\rangle = \sigma(f) c_f$ with $\sigma(f)$ the product of all $k!$ and
+    of the factorials of multiplicities. Primitive elements are combinations of
+    multi-indices; `primitive_basis` holds them bare. Sizes by weight: 1, 1, 2, 3, 5, 7
+    for one channel and 2, 4, 12, 28, 66 for two, where trees number 2, 4, 14, 52, 214.
 
     Vector fields are lifted from the derivatives $f_i, \dots, f_i^{(N-1)}$ alone, on
-    spaces of one dimension. For semimartingales `Ito` is smaller.
+    `Euclidean(1)`. For semimartingales `Ito` is smaller.
 
     ??? cite "Reference"
 

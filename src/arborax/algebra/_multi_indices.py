@@ -2,8 +2,8 @@ r"""Multi-indices: what a tree says about a scalar equation.
 
 For a scalar state the elementary differential of a tree is a product over its vertices,
 $\prod_v f_{i(v)}^{(k(v))}$, with $i$ the label and $k$ the number of children. A
-multi-index is the multiset of these letters `(i, k)`, a sorted tuple. One of $n$ letters
-with $\sum k = n - 1$ comes from trees; forests of such multi-indices are sorted tuples.
+multi-index is the multiset of these letters `(i, k)`, a sorted tuple; it has $n$
+letters with $\sum k = n - 1$. Forests of multi-indices are sorted tuples of them.
 """
 
 import functools as ft

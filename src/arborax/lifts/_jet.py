@@ -1,8 +1,7 @@
 r"""Window fields of scalar equations, from the derivatives of the fields alone.
 
-On a space of one dimension $F(\beta) = \prod f_i^{(k)} / k!$ over the letters of a
-multi-index, with derivatives along the frame field. One jet of order $N - 1$ serves
-all of them.
+On the line $F(\beta) = \prod f_i^{(k)} / k!$ over the letters of a
+multi-index. One jet of order $N - 1$ serves all of them.
 """
 
 import functools as ft
