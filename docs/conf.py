@@ -131,6 +131,7 @@ ROOMS = {
     "models": "Neural rough differential equations and their baselines.",
     "training": "Objectives, `fit`, checkpoints, sharding.",
     "datasets": "Simulated and recorded data.",
+    "plots": "Pictures, drawn with Matplotlib.",
     "cli": "The command `arborax`.",
 }
 
