@@ -60,10 +60,9 @@ def test_workflows_are_read_and_name_what_exists(path):
     content = yaml.safe_load(text)
     assert content["permissions"] == {"contents": "read"}
     for name, job in content["jobs"].items():
-        assert (
-            set(job.get("needs", [])) <= set(content["jobs"])
-            or job["needs"] in (content["jobs"])
-        ), name
+        needs = job.get("needs", [])
+        needs = {needs} if isinstance(needs, str) else set(needs)
+        assert needs <= set(content["jobs"]), name
         for step in job.get("steps", []):
             assert ("uses" in step) != ("run" in step)
             assert "uses" not in step or "@" in step["uses"]
