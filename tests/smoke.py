@@ -126,12 +126,9 @@ def plots() -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots()
-    axes.plot([0, 1])
+    axes = abx.plots.fan_chart(np.random.default_rng(0).normal(size=(20, 9, 2)))
     with tempfile.TemporaryDirectory() as folder:
-        figure.savefig(f"{folder}/figure.png")
+        axes.figure.savefig(f"{folder}/figure.png")
 
 
 def sweep() -> None:

@@ -1,5 +1,6 @@
 """Models by name, with sizes that suit the data."""
 
+import functools as ft
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -23,7 +24,7 @@ MODELS: dict[str, Callable] = {
     "gru": models.GRU,
     "mnode": models.MNODE,
     "xlstm": models.XLSTM,
-    "stacked-xlstm": models.StackedXLSTM,
+    "stacked-xlstm": ft.partial(models.XLSTM, layers=4),
 }
 WINDOWED = ("bnrde", "log-ncde", "nrde")
 WINDOWS = 16  # of a path, unless the options say how long one is

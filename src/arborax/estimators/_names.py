@@ -16,17 +16,18 @@ def coordinate_names(
     """
     keys = alg.primitive_basis if log else alg.basis
     known = set(alg.primitive_basis)
+    of_trees = alg.tree_algebra == alg
 
     def letter(key: Any) -> str:
         if isinstance(key, int):
             return channels[key]
-        if alg.of_trees:
+        if of_trees:
             return to_text(key, channels)
         names: list[str] = [channels[i] for i in key]
         return names[0] if len(names) == 1 else f"<{','.join(names)}>"
 
     def is_tree(key: Any) -> bool:
-        return alg.of_trees and isinstance(key[0], int)
+        return of_trees and isinstance(key[0], int)
 
     def bracketed(word: tuple) -> str:
         if is_tree(word):
