@@ -110,7 +110,7 @@ def problems():
 # Schemes on given noise: final states `(paths, ..)` for steps `(paths, n, ..)`.
 
 
-def ours(problem, steps, weak_order=1):
+def ours(problem, steps):
     """The control and solve that `solve_sde` builds."""
     d, n = problem.noise, steps.increments.shape[1]
     knots = jnp.linspace(0.0, 1.0, n + 1)
@@ -240,7 +240,7 @@ def window_steps(dw, n) -> abx.BrownianSteps:
 def error_rows(problem, paths):
     """Strong errors, and weak ones of the mean of a smooth function, by scheme."""
     dw = jr.normal(jr.key(1), (paths, FINE, problem.noise)) / FINE**0.5
-    reference = jax.jit(lambda: ours(problem, window_steps(dw, REFERENCE)))()
+    reference = jax.jit(lambda dw: ours(problem, window_steps(dw, REFERENCE)))(dw)
     test = lambda y: jnp.sum(jnp.sin(y.reshape(paths, -1)), axis=1)  # noqa: E731
     schemes = {"ours": ours, "euler": euler}
     if problem.flat:
@@ -249,7 +249,8 @@ def error_rows(problem, paths):
     for name, scheme in schemes.items():
         rows = []
         for n in SIZES if name != "euler" else (*SIZES, 128, 256):
-            ends = jax.jit(lambda n=n, s=scheme: s(problem, window_steps(dw, n)))()
+            run = jax.jit(lambda dw, n=n, s=scheme: s(problem, window_steps(dw, n)))
+            ends = run(dw)
             gap = np.asarray(ends - reference).reshape(paths, -1)
             means = np.asarray(test(ends) - test(reference))
             rows.append(
@@ -384,8 +385,8 @@ def describe(document):
         "",
         f"Geometric means: {short(means['euler'])} against Euler, "
         f"{short(means['diffrax'])} against the better Diffrax scheme. Areas cost "
-        "noise of their own, so at loose errors, where few steps of Euler are enough, the "
-        "ratio is smaller; it grows like one over the error.",
+        "noise of their own, so at loose errors, where few steps of Euler are enough, "
+        "the ratio is smaller; it grows like one over the error.",
         "",
         "Weak errors of the mean of `sum(sin(y))` on the same paths, with their "
         "standard error:",
