@@ -116,6 +116,10 @@ def signature_rows():
         "log_signature (MuntheKaasWright)",
         lambda x: abx.log_signature(x, MKW, "realised"),
     )
+    yield row(
+        "selected_signature",
+        lambda x: abx.selected_signature(x, [(0, 1), (1, 0, 0)], SH3),
+    )
     yield row("combine", lambda x: abx.combine(x, 0.5 * x, GL), element(GL))
     yield row("expanding_signature", lambda x: abx.expanding_signature(x, SH2))
     before = jnp.asarray(element(SH2))
@@ -307,6 +311,10 @@ def solve_rows():
     lam = jnp.asarray(element(ITO, "primitive_size"))
     turn = lambda u: abx.SO(3).exp(jnp.eye(3), u)  # noqa: E731
     yield Row("solve", "lift", lambda u: field(turn(u), lam), POINT)
+    scalar = abx.MultiIndex(2, 3)
+    jet = abx.lift(ft.partial(fields, dim=1), scalar, abx.Euclidean(1))
+    weights = jnp.asarray(element(scalar, "primitive_size"))
+    yield Row("solve", "lift (MultiIndex)", lambda y: jet(y, weights), POINT[:1])
 
 
 def kernel_rows():

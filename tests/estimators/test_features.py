@@ -210,3 +210,10 @@ def test_bad_calls(X):
     with pytest.raises(ValueError, match="3 names for 2"):
         features.get_feature_names_out(["a", "b", "c"])
     assert as_paths(X).batch_shape == (12,)
+
+
+def test_saved_and_loaded(X, tmp_path):
+    features = SignatureFeatures("grossman-larson", window=4).fit(X)
+    features.save(tmp_path / "f.abx")
+    again = SignatureFeatures.load(tmp_path / "f.abx")
+    np.testing.assert_array_equal(again.transform(X), features.transform(X))

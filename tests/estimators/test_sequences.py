@@ -1,6 +1,8 @@
 """Trained estimators: results of the model itself, the contract of scikit-learn, and
 what is refused."""
 
+import pickle
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -159,3 +161,29 @@ def test_bad_targets_and_predictions(series):
         SequenceRegressor("gru", geometry=abx.SO(3), **QUICK).fit(X, points)
     with pytest.raises(ValueError, match="must have shape"):
         SequenceRegressor("gru", geometry=abx.SO(3), **QUICK).fit(X, np.ones(24))
+
+
+@pytest.mark.parametrize("kind", ["file", "pickle"])
+def test_saved_and_loaded(series, tmp_path, kind):
+    X, y = series
+    fitted = SequenceClassifier(**QUICK).fit(X, y)
+    if kind == "file":
+        fitted.save(tmp_path / "m.abx")
+        again = SequenceClassifier.load(tmp_path / "m.abx")
+        with pytest.raises(ValueError, match="not a SequenceRegressor"):
+            SequenceRegressor.load(tmp_path / "m.abx")
+    else:
+        again = pickle.loads(pickle.dumps(fitted))
+        assert again.result_.history.loss == fitted.result_.history.loss
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    assert (again.predict(X) == fitted.predict(X)).all()
+    assert again.get_params() == fitted.get_params()
+
+
+def test_saved_regressor_on_a_manifold(series, tmp_path):
+    X, _ = series
+    y = np.broadcast_to(np.eye(3), (24, 3, 3))
+    fitted = SequenceRegressor("gru", geometry=abx.SO(3), **QUICK).fit(X, y)
+    fitted.save(tmp_path / "m.abx")
+    again = SequenceRegressor.load(tmp_path / "m.abx")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_choice, as_count
@@ -29,6 +29,7 @@ from ..signatures import log_signature, signature
 from ._blocks import by_blocks
 from ._collections import as_paths
 from ._names import coordinate_names
+from ._saving import Saved
 from ._scaling import Scaling
 
 
@@ -90,7 +91,7 @@ def signature_features(
     return features.reshape(features.shape[0], -1)
 
 
-class SignatureFeatures(TransformerMixin, BaseEstimator):
+class SignatureFeatures(TransformerMixin, Saved):
     """Signature or log-signature features of series.
 
     `transform` gives an array `(n, features)`, equal to [`arborax.log_signature`][] (or
@@ -166,16 +167,20 @@ class SignatureFeatures(TransformerMixin, BaseEstimator):
         self.length_ = path.num_times
         names = [f"x{k}" for k in range(path.dim)]
         self.scaling_ = Scaling.of(path, names, self.standardise)
+        self._restore()
+        return self
+
+    def _restore(self) -> None:
         flags = {"lead-lag": self.lead_lag, "time": self.time}
         flags["basepoint"] = self.basepoint
-        dim = path.dim * (2 if self.lead_lag else 1) + (1 if self.time else 0)
+        channels = self.n_features_in_ * (2 if self.lead_lag else 1)
+        dim = channels + (1 if self.time else 0)
         alg = make_algebra(self.alg, dim, as_count("depth", self.depth))
         brackets = self.brackets
         if brackets == "auto":
             brackets = None if alg.calculus == "stratonovich" else "realised"
         steps = tuple(step for step, wanted in flags.items() if wanted)
         self.recipe_ = Recipe(alg, brackets, bool(self.log), self.window, steps)
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Features `(n, features)`."""

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array
-from sklearn.base import BaseEstimator
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -21,6 +20,7 @@ from ._blocks import blocks, lengths_of
 from ._collections import as_paths
 from ._features import check_channels, series_tags
 from ._models import last_output, prepare
+from ._saving import Saved
 from ._scaling import Scaling
 
 
@@ -40,7 +40,7 @@ def last_outputs(model: Any, items: Any, lengths: Array) -> Array:
     return jax.vmap(lambda item, n: last_output(model, item, n))(items, lengths)
 
 
-class SequenceEstimator(BaseEstimator):
+class SequenceEstimator(Saved):
     """A model of [`arborax.models`][] trained by [`arborax.fit`][].
 
     After `fit`: `model_` is the trained model, `result_` the
