@@ -89,7 +89,7 @@ def train() -> None:
         )
         assert result.history.loss[-1] < result.history.loss[0], result.history.loss
         abx.save(f"{folder}/model.abx", result.model)
-        again = abx.load(f"{folder}/model.abx", model)
+        again = abx.load(f"{folder}/model.abx")
     np.testing.assert_array_equal(again.layers[0].weight, result.model.layers[0].weight)
 
 
@@ -126,12 +126,9 @@ def plots() -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots()
-    axes.plot([0, 1])
+    axes = abx.plots.fan_chart(np.random.default_rng(0).normal(size=(20, 9, 2)))
     with tempfile.TemporaryDirectory() as folder:
-        figure.savefig(f"{folder}/figure.png")
+        axes.figure.savefig(f"{folder}/figure.png")
 
 
 def sweep() -> None:

@@ -1,8 +1,8 @@
 """Branched rough paths in JAX: signatures, log-ODEs on manifolds, kernels, models."""
 
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import datasets as datasets, models as models
 from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
@@ -41,7 +41,6 @@ from .kernels import (
     RationalQuadraticKernel as RationalQuadraticKernel,
     RBFKernel as RBFKernel,
     robust_normalisation as robust_normalisation,
-    safe_scale as safe_scale,
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,
     signature_score as signature_score,
@@ -74,6 +73,8 @@ from .paths import (
     riemann_liouville as riemann_liouville,
     SampledPath as SampledPath,
     split_by_knots as split_by_knots,
+    square_root_driver as square_root_driver,
+    SquareRootDriver as SquareRootDriver,
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
 )
@@ -91,34 +92,65 @@ from .signatures import (
     windowed_log_signature as windowed_log_signature,
     windowed_signature as windowed_signature,
 )
-from .solvers import (
-    AbstractSolver as AbstractSolver,
-    CF4 as CF4,
-    CFEES25 as CFEES25,
-    CFEES27 as CFEES27,
-    CheckpointedAdjoint as CheckpointedAdjoint,
-    dyadic_control as dyadic_control,
-    DyadicControl as DyadicControl,
-    EuclideanRK as EuclideanRK,
-    Heun as Heun,
-    LieEuler as LieEuler,
-    LogODE as LogODE,
-    RESULTS as RESULTS,
-    ReversibleAdjoint as ReversibleAdjoint,
-    RKMK as RKMK,
-    RoughTerm as RoughTerm,
-    Solution as Solution,
-    solve as solve,
-    solve_adaptive as solve_adaptive,
-)
-from .training import (
-    data_mesh as data_mesh,
-    fit as fit,
-    FitResult as FitResult,
-    initialise_distributed as initialise_distributed,
-    load as load,
-    save as save,
-)
+
+
+# Rooms that cost time to import (Diffrax, optimisers, simulators) wait until a name of
+# theirs is used. Type checkers read the imports, Python the table.
+if _TYPE_CHECKING:
+    from . import (
+        datasets as datasets,
+        estimators as estimators,
+        models as models,
+        plots as plots,
+    )
+    from .solvers import (
+        AbstractSolver as AbstractSolver,
+        CF4 as CF4,
+        CFEES25 as CFEES25,
+        CFEES27 as CFEES27,
+        CheckpointedAdjoint as CheckpointedAdjoint,
+        dyadic_control as dyadic_control,
+        DyadicControl as DyadicControl,
+        EuclideanRK as EuclideanRK,
+        Heun as Heun,
+        LieEuler as LieEuler,
+        LogODE as LogODE,
+        RESULTS as RESULTS,
+        ReversibleAdjoint as ReversibleAdjoint,
+        RKMK as RKMK,
+        RoughTerm as RoughTerm,
+        Solution as Solution,
+        solve as solve,
+        solve_adaptive as solve_adaptive,
+        solve_sde as solve_sde,
+    )
+    from .training import (
+        data_mesh as data_mesh,
+        export as export,
+        fit as fit,
+        FitResult as FitResult,
+        initialise_distributed as initialise_distributed,
+        load as load,
+        register as register,
+        save as save,
+    )
+else:
+    from ._lazy import lazy_names as _lazy_names
+
+    __getattr__, __dir__ = _lazy_names(
+        __name__,
+        ("datasets", "estimators", "models", "plots", "solvers", "training"),
+        {
+            "solvers": """
+                AbstractSolver CF4 CFEES25 CFEES27 CheckpointedAdjoint dyadic_control
+                DyadicControl EuclideanRK Heun LieEuler LogODE RESULTS ReversibleAdjoint
+                RKMK RoughTerm Solution solve solve_adaptive solve_sde
+            """.split(),
+            "training": """
+                data_mesh export fit FitResult initialise_distributed load register save
+            """.split(),
+        },
+    )
 
 
 __version__ = _version("arborax")

@@ -47,7 +47,6 @@ _CITES: dict[str, tuple[str, ...]] = {
     "NCDEpp": ("kidger2020", "morrill2022"),
     "GRU": ("cho2014",),
     "XLSTM": ("beck2024",),
-    "StackedXLSTM": ("beck2024",),
 }
 
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..harness import OURS, pyplot, TRUE
+from arborax import plots
+
+from ..harness import densities, OURS, pyplot, TRUE
 from .config import Config
 from .scores import FUNCTIONALS, summaries
 
@@ -13,15 +15,9 @@ def fan_chart(paths: dict[str, np.ndarray]) -> Any:
     """Quantile bands and a few paths, true and generated side by side."""
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9, 3.6))
-    levels = [0.01, 0.05, 0.25, 0.75, 0.95, 0.99]
     for ax, name, colour in zip(axes, ("true", "generated"), (TRUE, OURS)):
-        bands = np.quantile(paths[name], levels, axis=0)
-        for k in range(3):
-            ax.fill_between(
-                paths["ts"], bands[k], bands[-1 - k], color=colour, alpha=0.18, lw=0
-            )
-        ax.plot(paths["ts"], paths[name][:12].T, color=colour, lw=0.7, alpha=0.8)
-        ax.set(title=name, xlabel="time")
+        plots.fan_chart(paths[name], paths["ts"], show=12, colour=colour, ax=ax)
+        ax.set(title=name)
     axes[0].set(ylabel="log-price")
     low, high = np.quantile(paths["true"][:, -1], [0.01, 0.99])
     axes[0].set_ylim(1.2 * low, 1.6 * high)
@@ -40,13 +36,9 @@ def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
     for k, horizon in enumerate(config.horizons):
         true, ours = (paths[n][:, horizon // stride] for n in ("true", "generated"))
         low, high = np.quantile(true, [0.005, 0.998])
-        bins = np.linspace(low, high, 50)
         top, bottom = axes[:, k]
-        top.hist(true, bins, density=True, color=TRUE, alpha=0.4, label="true")
-        top.hist(
-            ours, bins, density=True, color=OURS, histtype="step", label="generated"
-        )
-        top.set(title=f"t = {horizon / config.steps:g}", yticks=[])
+        densities(top, np.linspace(low, high, 50), true, ours)
+        top.set(title=f"t = {horizon / config.steps:g}")
         a, b = np.quantile(true, levels), np.quantile(ours, levels)
         bottom.plot([a[0], a[-1]], [a[0], a[-1]], color=TRUE, lw=1)
         bottom.plot(a, b, ".", color=OURS, ms=3)
@@ -65,19 +57,15 @@ def functionals(paths: dict[str, np.ndarray], config: Config) -> Any:
         window=config.window // full,
         horizons=tuple(h // full for h in config.horizons),
     )
-    values = {
-        name: summaries(paths[name][..., None], thinned)[:, -len(FUNCTIONALS) :]
+    true, ours = (
+        summaries(paths[name][..., None], thinned)[:, -len(FUNCTIONALS) :].T
         for name in ("true", "generated")
-    }
+    )
     figure, axes = plt.subplots(1, len(FUNCTIONALS), figsize=(9, 2.8))
     for k, (ax, name) in enumerate(zip(axes, FUNCTIONALS)):
-        low, high = np.quantile(values["true"][:, k], [0.0, 0.95])
-        bins = np.linspace(low, high, 45)
-        ax.hist(values["true"][:, k], bins, density=True, color=TRUE, alpha=0.4)
-        ax.hist(
-            values["generated"][:, k], bins, density=True, color=OURS, histtype="step"
-        )
-        ax.set(title=name, yticks=[])
+        low, high = np.quantile(true[k], [0.0, 0.95])
+        densities(ax, np.linspace(low, high, 45), true[k], ours[k])
+        ax.set(title=name)
     return figure
 
 
