@@ -81,7 +81,8 @@ def covariance_ellipses(
                 f"matrices; got {places.shape} and {rows} sequences."
             )
         places = places[None, shown]
-    ax = as_axes(ax, figsize=(8, 1.4 + 0.9 * rows if centres is None else 4.5))
+    height = 4.5 if centres is not None else 0.9 + 7.6 * rows / max(len(shown), 4)
+    ax = as_axes(ax, figsize=(8, height))
     shades = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.85, len(shown)))
     for row in range(rows):
         for k, at in enumerate(shown):
@@ -92,7 +93,7 @@ def covariance_ellipses(
     ax.set_aspect("equal")
     ax.autoscale_view()
     if centres is None:
-        ax.set_xticks(across, [f"{labels[at]:.3g}" for at in shown])
+        ax.set_xticks(across, [f"{labels[at]:.2g}" for at in shown])
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         ax.set_xlabel("time" if ts is not None else "matrix")
