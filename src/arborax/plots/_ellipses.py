@@ -1,20 +1,19 @@
 """Covariance matrices over time as ellipses."""
 
 import numpy as np
-from jaxtyping import ArrayLike
 
 from .._inputs import as_count
-from ._style import as_axes, as_finite, Axes, pyplot, styled
+from ._style import as_axes, as_finite, Axes, Numbers, pyplot, styled
 
 
 @styled
 def covariance_ellipses(
-    covariances: ArrayLike,
-    ts: ArrayLike | None = None,
+    covariances: Numbers,
+    ts: Numbers | None = None,
     *,
     channels: tuple[int, int] = (0, 1),
     count: int = 12,
-    centres: ArrayLike | None = None,
+    centres: Numbers | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Ellipses of one standard deviation, from left to right in time.
@@ -93,7 +92,7 @@ def covariance_ellipses(
     ax.set_aspect("equal")
     ax.autoscale_view()
     if centres is None:
-        ax.set_xticks(across, [f"{labels[at]:.2g}" for at in shown])
+        ax.set_xticks(places[0, :, 0], [f"{labels[at]:.2g}" for at in shown])
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         ax.set_xlabel("time" if ts is not None else "matrix")

@@ -12,8 +12,9 @@ from .._values import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
+    from numpy.typing import ArrayLike as Numbers
 else:
-    Axes = Any
+    Axes = Numbers = Any  # lists, too, which run-time checkers would have to walk
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -39,7 +40,7 @@ def styled(draw: Callable[_P, _R]) -> Callable[_P, _R]:
     return wrapped
 
 
-def as_axes(ax: Any, **figure: Any) -> Any:
+def as_axes(ax: Any, **figure: Any) -> Axes:
     """The axes to draw on; new ones if `ax` is `None`."""
     if ax is None:
         return pyplot().subplots(**figure)[1]

@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike
 
 from .._values import shown
 from ..training import FitResult, History
-from ._style import as_axes, Axes, styled
+from ._style import as_axes, Axes, Numbers, styled
 
 
 @styled
@@ -15,7 +14,7 @@ def training_curve(
     result: FitResult | History,
     quantity: str = "loss",
     *,
-    steps: ArrayLike | None = None,
+    steps: Numbers | None = None,
     label: str | None = None,
     colour: str | None = None,
     style: str = "-",
@@ -55,7 +54,7 @@ def training_curve(
     options: dict[str, Any] = dict(color=colour, ls=style, label=label)
     if validated:
         (line,) = ax.plot(at, values, marker=".", **options)
-        best = getattr(result, "best_step", None)
+        best: Any = getattr(result, "best_step", None)
         if quantity == "metric" and best in at:
             ax.plot(best, values[at == best][0], "o", ms=8, color=line.get_color())
     else:

@@ -37,7 +37,7 @@ def permutation_histogram(
     statistic, p_value = float(result.statistic), float(result.p_value)
     ax = as_axes(ax)
     ax.hist(permuted, as_count("bins", bins), color=DATA, alpha=0.45, label="permuted")
-    limit = np.quantile(permuted, 0.95)
+    limit = float(np.quantile(permuted, 0.95))
     # The legend has the top of the picture for itself.
     ax.axvline(limit, ymax=0.84, color=DATA, ls=":", label="95 % of permuted")
     found = f"observed, p = {p_value:.3g}"
