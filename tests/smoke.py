@@ -27,6 +27,7 @@ NEEDS = {
     "cli": ("tyro",),
     "data": ("aeon", "arch", "geomstats", "skfolio"),
     "plots": ("matplotlib",),
+    "sklearn": ("narwhals", "optax", "sklearn", "tqdm"),
     "sweep": ("optuna",),
     "train": ("optax", "tqdm"),
 }
@@ -89,7 +90,7 @@ def train() -> None:
         )
         assert result.history.loss[-1] < result.history.loss[0], result.history.loss
         abx.save(f"{folder}/model.abx", result.model)
-        again = abx.load(f"{folder}/model.abx", model)
+        again = abx.load(f"{folder}/model.abx")
     np.testing.assert_array_equal(again.layers[0].weight, result.model.layers[0].weight)
 
 
@@ -131,6 +132,15 @@ def plots() -> None:
         axes.figure.savefig(f"{folder}/figure.png")
 
 
+def sklearn() -> None:
+    from arborax.estimators import SignatureFeatures
+
+    x = np.random.default_rng(0).normal(size=(6, 9, 2)).cumsum(axis=1)
+    features = SignatureFeatures().fit(x)
+    finite(features.transform(x))
+    assert len(features.get_feature_names_out()) == features.transform(x).shape[1]
+
+
 def sweep() -> None:
     import optuna
 
@@ -150,6 +160,7 @@ USES: dict[str, Callable[[], None]] = {
     "cli": cli,
     "data": data,
     "plots": plots,
+    "sklearn": sklearn,
     "sweep": sweep,
     "train": train,
 }

@@ -7,8 +7,10 @@ from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
     AbstractHopfAlgebra as AbstractHopfAlgebra,
+    BranchedWords as BranchedWords,
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
+    MultiIndex as MultiIndex,
     MuntheKaasWright as MuntheKaasWright,
     Shuffle as Shuffle,
 )
@@ -39,7 +41,6 @@ from .kernels import (
     RationalQuadraticKernel as RationalQuadraticKernel,
     RBFKernel as RBFKernel,
     robust_normalisation as robust_normalisation,
-    safe_scale as safe_scale,
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,
     signature_score as signature_score,
@@ -57,7 +58,9 @@ from .paths import (
     add_basepoint as add_basepoint,
     add_time as add_time,
     brownian as brownian,
+    brownian_areas as brownian_areas,
     brownian_brackets as brownian_brackets,
+    BrownianSteps as BrownianSteps,
     fill_missing as fill_missing,
     fractional_brownian as fractional_brownian,
     HermiteInterpolation as HermiteInterpolation,
@@ -70,6 +73,8 @@ from .paths import (
     riemann_liouville as riemann_liouville,
     SampledPath as SampledPath,
     split_by_knots as split_by_knots,
+    square_root_driver as square_root_driver,
+    SquareRootDriver as SquareRootDriver,
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
 )
@@ -79,7 +84,9 @@ from .signatures import (
     extend_signature as extend_signature,
     log_signature as log_signature,
     rough_path as rough_path,
+    rough_path_from_areas as rough_path_from_areas,
     RoughPath as RoughPath,
+    selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
     windowed_log_signature as windowed_log_signature,
@@ -90,7 +97,12 @@ from .signatures import (
 # Rooms that cost time to import (Diffrax, optimisers, simulators) wait until a name of
 # theirs is used. Type checkers read the imports, Python the table.
 if _TYPE_CHECKING:
-    from . import datasets as datasets, models as models, plots as plots
+    from . import (
+        datasets as datasets,
+        estimators as estimators,
+        models as models,
+        plots as plots,
+    )
     from .solvers import (
         AbstractSolver as AbstractSolver,
         CF4 as CF4,
@@ -110,13 +122,16 @@ if _TYPE_CHECKING:
         Solution as Solution,
         solve as solve,
         solve_adaptive as solve_adaptive,
+        solve_sde as solve_sde,
     )
     from .training import (
         data_mesh as data_mesh,
+        export as export,
         fit as fit,
         FitResult as FitResult,
         initialise_distributed as initialise_distributed,
         load as load,
+        register as register,
         save as save,
     )
 else:
@@ -124,15 +139,15 @@ else:
 
     __getattr__, __dir__ = _lazy_names(
         __name__,
-        ("datasets", "models", "plots", "solvers", "training"),
+        ("datasets", "estimators", "models", "plots", "solvers", "training"),
         {
             "solvers": """
                 AbstractSolver CF4 CFEES25 CFEES27 CheckpointedAdjoint dyadic_control
                 DyadicControl EuclideanRK Heun LieEuler LogODE RESULTS ReversibleAdjoint
-                RKMK RoughTerm Solution solve solve_adaptive
+                RKMK RoughTerm Solution solve solve_adaptive solve_sde
             """.split(),
             "training": """
-                data_mesh fit FitResult initialise_distributed load save
+                data_mesh export fit FitResult initialise_distributed load register save
             """.split(),
         },
     )

@@ -1,5 +1,6 @@
 """The models that B-NRDE is compared with, by the names of the tables."""
 
+import functools as ft
 from typing import Any
 
 from jaxtyping import PRNGKeyArray
@@ -8,15 +9,26 @@ from arborax import models
 from arborax.geometry import AbstractGeometry
 
 
-_WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
+LABELS = {
+    "bnrde": "B-NRDE (GK)",
+    "bnrde-bk": "B-NRDE (BK)",
+    "log-ncde": "log-NCDE",
+    "nrde": "NRDE",
+    "ncde": "NCDE",
+    "ncde++": "NCDE++",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+    "stacked-xlstm": "stacked xLSTM",
+}
+WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
 BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "log-ncde": (models.LogNCDE, _WINDOWED),
-    "nrde": (models.NRDE, _WINDOWED),
+    "log-ncde": (models.LogNCDE, WINDOWED),
+    "nrde": (models.NRDE, WINDOWED),
     "ncde": (models.NCDE, ("hidden", "width", "depth")),
     "ncde++": (models.NCDEpp, ("hidden", "width", "depth")),
     "gru": (models.GRU, ("hidden", "width")),
     "xlstm": (models.XLSTM, ()),
-    "stacked-xlstm": (models.StackedXLSTM, ()),
+    "stacked-xlstm": (ft.partial(models.XLSTM, layers=4), ()),
 }
 
 

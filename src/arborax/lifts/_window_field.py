@@ -15,7 +15,8 @@ from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ._calculus import FrameCalculus
 from ._coefficients import coefficient_tables, Coefficients, Tables
-from ._fields import as_driving_fields, check_fields, DrivingFields
+from ._fields import as_driving_fields, DrivingFields
+from ._jet import jet_coefficients, jet_value
 from ._recursion import field_value
 
 
@@ -69,6 +70,8 @@ class WindowField(eqx.Module):
                 f"({self.alg.primitive_size},), got {lam.shape}. For a batch use "
                 "`jax.vmap`."
             )
+        if self.alg.scalar:
+            return jet_coefficients(self.alg, lam)
         return self._tables(lam)
 
     def evaluate(
@@ -80,6 +83,8 @@ class WindowField(eqx.Module):
             value = jax.eval_shape(lambda z: self.fields(t, z), y)
             y = vary_as(y, coefficients, value)
         calculus = FrameCalculus(self.fields, self.geometry, t, self._parallel)
+        if self.alg.scalar:
+            return jet_value(calculus, self.alg, coefficients, y)
         return field_value(calculus, self._tables.layout, coefficients, y)
 
 
@@ -103,7 +108,8 @@ def lift(
       total covariant derivatives, and Jacobi brackets of these for words over trees,
       for any connection;
     - `GrossmanLarson`: elementary differentials $D^k V_i[F(t_1), .., F(t_k)]$ over the
-      symmetry factor; Euclidean space only.
+      symmetry factor; Euclidean space only;
+    - `MultiIndex`: products of derivatives of scalar fields; `Euclidean(1)` only.
 
     Any other algebra is lifted from its `forests`.
 
@@ -149,6 +155,11 @@ def lift(
         raise TypeError(
             f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
         )
+    if alg.scalar and not (geometry.dim == 1 and geometry.flat):
+        raise ValueError(
+            f"{type(alg).__name__} is for a scalar state, `Euclidean(1)`; got "
+            f"{geometry}. Use `GrossmanLarson`, or `Ito` for semimartingales."
+        )
     if not (alg.planar or geometry.flat):
         raise ValueError(
             f"{type(alg).__name__} has no lift to {geometry}: covariant derivatives do "
@@ -171,16 +182,13 @@ def lifted_fields(
     args: PyTree = None,
     time_dependent: bool | None = None,
 ) -> Callable:
-    """The individual fields `F(p)`, for study and tests.
+    """The individual fields `F(p)`, for study and tests; arguments as in
+    [`arborax.lift`][].
 
-    **Arguments:** as [`arborax.lift`][].
-
-    **Returns:**
-
-    A function of `y` (or `t, y`) with values `(primitive_size, dim)`, the fields of
-    `alg.primitive_basis`. In `GrossmanLarson` row `t` is the elementary differential
-    divided by the symmetry factor, so that in every algebra the window field is
-    `lam @ lifted_fields(y)`. It costs one window field for each primitive.
+    **Returns:** a function of `y` (or `t, y`) with values `(primitive_size, dim)`, the
+    fields of `alg.primitive_basis`, at the cost of one window field for each. In
+    `GrossmanLarson` row `t` is the elementary differential over the symmetry factor, so
+    that in every algebra the window field is `lam @ lifted_fields(y)`.
     """
     field = lift(fields, alg, geometry, args=args, time_dependent=time_dependent)
 
@@ -195,4 +203,4 @@ def lifted_fields(
 def check_lift(field: WindowField, y: PyTree[Array], t: Array) -> None:
     """Refuse, at trace time, points and fields of the wrong shape; `t` is any time."""
     field.geometry.check_shape(y)
-    check_fields(field.fields, y, t)
+    jax.eval_shape(field.fields, t, y)

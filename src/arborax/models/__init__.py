@@ -17,4 +17,4 @@ from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
-from ._xlstm import StackedXLSTM as StackedXLSTM, XLSTM as XLSTM
+from ._xlstm import XLSTM as XLSTM

@@ -11,31 +11,24 @@ from jaxtyping import Array
 
 from .._inputs import as_count, as_floating, as_key, as_real_dtype
 from .._values import is_concrete, shown
-from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 
 
-def check_options(
-    key: Any,
-    dtype: Any,
-    activations: tuple[Any, ...] = (),
-    *,
-    random: bool = True,
-    **sizes: Any,
-) -> None:
-    """Refuse a key, a dtype, activations or sizes that cannot build a model.
+def as_sizes(**sizes: Any) -> tuple[int, ...]:
+    """Sizes as Python integers, in their order: a model holds them as static fields.
+    Depths may be zero, other sizes are at least one."""
+    return tuple(
+        as_count(name, size, 0 if name.endswith("depth") else 1)
+        for name, size in sizes.items()
+    )
 
-    Depths may be zero, other sizes are at least one; `None` stands for a default. The
-    key may be `None` if nothing is `random`.
-    """
-    if key is not None or random:
-        as_key(key)
+
+def check_options(key: Any, dtype: Any, *activations: Any) -> None:
+    """Refuse a key, a dtype or activations that cannot build a model."""
+    as_key(key)
     if dtype is not None:
         as_real_dtype(dtype)
-    for name, size in sizes.items():
-        if size is not None or name != "initial_width":
-            as_count(name, size, 0 if name in ("depth", "initial_depth") else 1)
     for function in activations:
         _check_activation(function)
 
@@ -52,14 +45,6 @@ def _check_activation(function: Any) -> None:
         raise TypeError(
             "an activation must be a function of one real number that gives one real "
             f"number, such as `jax.nn.softplus`, got {shown(function)}."
-        )
-
-
-def check_algebra(alg: Any) -> None:
-    """Refuse what is not an algebra."""
-    if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(
-            f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."
         )
 
 
@@ -137,8 +122,7 @@ def finite(outputs: Any) -> Any:
         leaves = jax.tree.leaves(outputs)
         if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
             raise ValueError(
-                "the outputs of the model are not finite: the values of the path are "
-                "too large for its dtype, the weights are not finite, or an adaptive "
-                "solve ran out of steps. Scale the path, or raise `max_steps`."
+                "the outputs of the model are not finite: the weights are not, or the "
+                "values of the path are too large for its dtype. Scale the path."
             )
     return outputs

@@ -19,7 +19,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import barrier_back, quadratic, rows_product, scale, small_product
+from .._xla import barrier_back, quadratic, scale, small_product
 from ..lifts import AbstractExpansion, Tensors
 from ._layers import activate, affine, Derivative, flatten
 
@@ -42,7 +42,7 @@ def _pass(weight, bias, x, rows) -> tuple[Array, Array | None]:
     """A point and derivatives along directions, in one product if there are any."""
     if rows is None:
         return affine(weight, bias, x), None
-    both = rows_product(jnp.concatenate([x[None], rows]), weight)
+    both = jnp.concatenate([x[None], rows]) @ weight.T
     a, rows = lax.split(both, (1, rows.shape[0]))
     return a[0] + bias, rows
 
@@ -55,7 +55,7 @@ class MLPExpansion(AbstractExpansion):
 
     **Arguments:**
 
-    - `layers`: weight, bias and activation of each layer.
+    - `layers`: linear map and activation of each layer.
     - `x`: the inputs.
     - `channels`: how many rows the output has.
     - `directions`: those of `along`, if they are known: point and directions then go
@@ -63,23 +63,24 @@ class MLPExpansion(AbstractExpansion):
     """
 
     def __init__(self, layers, x: Float[Array, " in"], channels: int, directions=None):
-        *hidden, (weight, bias, f) = layers
+        *hidden, (final, f) = layers
         self._channels, self._directions = channels, directions
         rows = None if directions is None else jax.vmap(flatten)(directions)
         seen: list[Array] = []
         self._hidden = []
-        for inner_weight, inner_bias, g in hidden:
-            a, rows = _pass(inner_weight, inner_bias, x, rows)
-            layer = _Layer(inner_weight, g, a)
+        for linear, g in hidden:
+            a, rows = _pass(linear.weight, linear.bias, x, rows)
+            layer = _Layer(linear.weight, g, a)
             self._hidden.append(layer)
             x = layer.value
             if rows is not None:
                 seen.append(rows)
                 rows = scale(layer.slope()[None], rows)
-        count = channels if weight.shape[0] >= _LONG_ROW * channels else 1
-        sizes = (weight.shape[0] // count,) * count
+        count = channels if final.weight.shape[0] >= _LONG_ROW * channels else 1
+        sizes = (final.weight.shape[0] // count,) * count
         self._heads, last = [], []
-        for part, offset in zip(lax.split(weight, sizes), lax.split(bias, sizes)):
+        parts = (lax.split(x, sizes) for x in (final.weight, final.bias))
+        for part, offset in zip(*parts):
             a, own = _pass(part, offset, x, rows)
             self._heads.append(_Layer(part, f, a))
             last.append(own)
@@ -102,9 +103,9 @@ class MLPExpansion(AbstractExpansion):
         if dots is None or directions is not self._directions:
             rows, inner = jax.vmap(flatten)(directions), []
             for layer in self._hidden:
-                inner.append(rows_product(rows, layer.weight))
+                inner.append(rows @ layer.weight.T)
                 rows = scale(layer.slope()[None], inner[-1])
-            last = [rows_product(rows, head.weight) for head in self._heads]
+            last = [rows @ head.weight.T for head in self._heads]
             dots, seen = self._finish(last), (inner, last)
         return dots, lambda pairs, tangents: self._operate(pairs, seen, tangents)
 
@@ -114,7 +115,7 @@ class MLPExpansion(AbstractExpansion):
         if pairs is not None:
             pairs = barrier_back(pairs)
         for k, layer in enumerate(self._hidden):
-            rows = scale(layer.slope()[None], rows_product(rows, layer.weight))
+            rows = scale(layer.slope()[None], rows @ layer.weight.T)
             if pairs is not None:
                 source = quadratic(pairs, seen[0][k])
                 rows = rows + scale(layer.curve()[None], source)
@@ -124,7 +125,7 @@ class MLPExpansion(AbstractExpansion):
         out = []
         for k, row in enumerate(lax.split(rows, (1,) * d)):
             head = self._heads[k]
-            out.append(scale(head.slope(), rows_product(row[0], head.weight)))
+            out.append(scale(head.slope(), row[0] @ head.weight.T))
             if pairs is not None:
                 own = lax.slice_in_dim(pairs, k, k + 1, axis=2)
                 source = quadratic(own, seen[1][k])[0]
@@ -135,7 +136,7 @@ class MLPExpansion(AbstractExpansion):
         """The last layer, if it is one for all channels."""
         (head,), d = self._heads, self._channels
         shape = self.value.shape
-        every = rows_product(rows, head.weight).reshape(d, d, -1)
+        every = (rows @ head.weight.T).reshape(d, d, -1)
         own = jax.vmap(small_product)(jnp.eye(d, dtype=every.dtype)[:, None], every)
         out = scale(head.slope().reshape(shape), own[:, 0])
         if pairs is not None:

@@ -13,7 +13,7 @@ from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel
-from ._checks import as_output, as_sample, check_options, finite
+from ._checks import as_output, as_sample, as_sizes, check_options, finite
 from ._mlp import MLP
 
 
@@ -52,14 +52,9 @@ class GRU(AbstractCausalModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        check_options(
-            key,
-            dtype,
-            (activation,),
-            channels=channels,
-            hidden=hidden,
-            width=width,
-            initial_depth=initial_depth,
+        check_options(key, dtype)
+        channels, hidden, initial_depth = as_sizes(
+            channels=channels, hidden=hidden, initial_depth=initial_depth
         )
         first, second, third = jr.split(key, 3)
         self.output, self.channels = as_output(output), channels
@@ -90,9 +85,7 @@ class GRU(AbstractCausalModel):
         _, rest = scan(body, first, path.xs[1:])
         return finite(jax.vmap(self._output)(jnp.concatenate([first[None], rest])))
 
-    def start(
-        self, t: ArrayLike, x: Float[Array, " channels"]
-    ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
+    def start(self, t: ArrayLike, x: Float[Array, " channels"]):
         h = self.initial(as_sample("x", x, (self.channels,), self))
         return h, self._output(h)
 
@@ -100,8 +93,8 @@ class GRU(AbstractCausalModel):
         self,
         state: Float[Array, " hidden"],
         t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
+        x: Array,
+        bracket: Any = None,
+    ):
         h = self.cell(as_sample("x", x, (self.channels,), self), state)
         return h, self._output(h)

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..geometry import AbstractGeometry
 from ..lifts import AbstractExpansion
-from ._checks import check_options
+from ._checks import as_sizes, check_options
 from ._expansion import MLPExpansion
 from ._layers import activate, affine, flatten, point_size
 
@@ -18,11 +18,6 @@ from ._layers import activate, affine, flatten, point_size
 def lipswish(x: Float[Array, "..."]) -> Float[Array, "..."]:
     r"""$0.909\, x\, \sigma(x)$: swish with Lipschitz constant one."""
     return 0.909 * jax.nn.silu(x)
-
-
-def identity(x: Array) -> Array:
-    """`x`."""
-    return x
 
 
 class MLP(eqx.Module):
@@ -44,18 +39,13 @@ class MLP(eqx.Module):
         depth: int,
         *,
         activation: Callable = lipswish,
-        final_activation: Callable = identity,
+        final_activation: Callable = jax.nn.identity,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
-        check_options(
-            key,
-            dtype,
-            (activation, final_activation),
-            in_size=in_size,
-            out_size=out_size,
-            width=width,
-            depth=depth,
+        check_options(key, dtype, activation, final_activation)
+        in_size, out_size, width, depth = as_sizes(
+            in_size=in_size, out_size=out_size, width=width, depth=depth
         )
         sizes = [in_size, *[width] * depth, out_size]
         keys = jr.split(key, depth + 1)
@@ -66,18 +56,13 @@ class MLP(eqx.Module):
         self.activation = activation
         self.final_activation = final_activation
 
-    def trunk(self, x: Float[Array, " in"]) -> Float[Array, " width"]:
-        """The last hidden layer."""
-        for layer in self.layers[:-1]:
-            assert layer.bias is not None
-            x = activate(self.activation, affine(layer.weight, layer.bias, x))
-        return x
-
     def preactivation(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         """The output layer before its activation."""
-        layer = self.layers[-1]
-        assert layer.bias is not None
-        return affine(layer.weight, layer.bias, self.trunk(x))
+        for k, layer in enumerate(self.layers):
+            assert layer.bias is not None
+            x = activate(self.activation, x) if k else x
+            x = affine(layer.weight, layer.bias, x)
+        return x
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         return activate(self.final_activation, self.preactivation(x))
@@ -102,7 +87,7 @@ class VectorField(eqx.Module):
         """The fields at `y`, with derivatives; see `AbstractExpansion`."""
         mlp = self.mlp
         f = [mlp.activation] * (len(mlp.layers) - 1) + [mlp.final_activation]
-        layers = [(layer.weight, layer.bias, g) for layer, g in zip(mlp.layers, f)]
+        layers = list(zip(mlp.layers, f))
         return MLPExpansion(layers, flatten(y), self.channels, directions)
 
 
@@ -134,27 +119,26 @@ def make_equation(
     - `output`: the manifold that a linear map reads out; `None`: no readout.
     - All others: as in [`arborax.models.BNRDE`][].
     """
-    check_options(
-        key,
-        dtype,
-        (activation, final_activation),
-        random=False,
+    width, depth, initial_width, initial_depth = as_sizes(
         width=width,
         depth=depth,
-        initial_width=initial_width,
+        initial_width=width if initial_width is None else initial_width,
         initial_depth=initial_depth,
     )
-    if key is None and (initial is None or vector_field is None or output is not None):
+    keys: Any = (None, None, None)
+    if key is not None:
+        check_options(key, dtype)
+        keys = jr.split(key, 3)
+    elif initial is None or vector_field is None or output is not None:
         raise ValueError(
             "give a `key`: initial state, fields or readout have random weights."
         )
-    keys: Any = (None,) * 3 if key is None else jr.split(key, 3)
     first, second, third = keys
     if initial is None:
         initial = MLP(
             channels,
             geometry.vector_size,
-            initial_width or width,
+            initial_width,
             initial_depth,
             activation=activation,
             dtype=dtype,

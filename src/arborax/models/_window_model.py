@@ -9,7 +9,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
-from .._inputs import as_count
+from .._inputs import as_choice, as_count
+from .._values import shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -25,11 +26,8 @@ from ..solvers import (
     step_window,
 )
 from ._base import AbstractCausalModel
-from ._checks import as_output, as_sample, check_algebra, finite
+from ._checks import as_output, as_sample, finite
 from ._mlp import lipswish, make_equation
-
-
-INTERPOLATIONS = ("taylor", "log-ode", "geodesic", "linear")
 
 
 class StreamState(eqx.Module):
@@ -121,19 +119,20 @@ class AbstractWindowModel(AbstractCausalModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key. Needed unless every part is given.
         """
-        check_algebra(alg)
+        if not isinstance(alg, AbstractHopfAlgebra):
+            raise TypeError(
+                f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."
+            )
         if (geometry is None) == (output is None):
             raise ValueError(
                 "give either `output` (a vector state with a readout) or `geometry` "
                 "(the state is the output)."
             )
-        if brackets not in (None, "realised"):
-            raise ValueError(f"`brackets` is None or 'realised', got {brackets!r}.")
+        self.brackets = as_choice("brackets", brackets, (None, "realised"))
         self.alg, self.channels = alg, alg.dim
         self.geometry = as_output(hidden if geometry is None else geometry, "geometry")
         self.output = self.geometry if output is None else as_output(output)
         self.calculus = _resolve_calculus(alg, calculus)
-        self.brackets = brackets
         self.window = as_count("window", window)
         self.substeps = as_count("substeps", substeps)
         self.basepoint = basepoint
@@ -158,12 +157,10 @@ class AbstractWindowModel(AbstractCausalModel):
             dtype=dtype,
             key=key,
         )
-        field = self.window_field
-
-        def refuse(x):
-            check_lift(field, self.initial_state(x), x[0])
-
-        jax.eval_shape(refuse, jnp.zeros(alg.dim, dtype))
+        check = lambda x: check_lift(  # noqa: E731
+            self.window_field, self.initial_state(x), x[0]
+        )
+        jax.eval_shape(check, jnp.zeros(alg.dim, dtype))
 
     @property
     @abc.abstractmethod
@@ -333,32 +330,23 @@ class AbstractWindowModel(AbstractCausalModel):
                 "fields depend on time; build the model with `basepoint=False`."
             )
         x = as_sample("x", x, (self.channels,), self)
-        d, size = self.channels, self.window
-        brackets = None
-        if self.calculus == "ito":
-            brackets = jnp.zeros((size, d, d), x.dtype)
+        d, t = self.channels, jnp.asarray(t)
         base = jnp.zeros_like(x) if self.basepoint else x
+        brackets = jnp.zeros((self.window, d, d), x.dtype)
         state = StreamState(
-            self.initial_state(base),
-            _as_time(t),
-            base,
-            jnp.zeros((size, d), x.dtype),
-            brackets,
-            jnp.zeros((), jnp.int32),
-            tuple(finite_variation),
+            y=self.initial_state(base),
+            t=t if jnp.issubdtype(t.dtype, jnp.floating) else t.astype(float),
+            x=base,
+            steps=jnp.zeros((self.window, d), x.dtype),
+            brackets=brackets if self.calculus == "ito" else None,
+            count=jnp.zeros((), jnp.int32),
+            finite_variation=tuple(finite_variation),
         )
         if self.basepoint:
             return self._push(state, state.t, x, jnp.zeros((d, d), x.dtype))
         return state, self._project(self._read(state.y))
 
-    def update(
-        self,
-        state: StreamState,
-        t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[StreamState, PyTree[Array]]:
-        """The state after one more sample, and the output there."""
+    def update(self, state: StreamState, t: ArrayLike, x: Array, bracket: Any = None):
         x = as_sample("x", x, (self.channels,), self)
         if bracket is not None:
             shape = (self.channels, self.channels)
@@ -393,19 +381,15 @@ class AbstractWindowModel(AbstractCausalModel):
             sums, terms = expansion(field, state.y, window)
             inner = self._taylor(state.y, sums[-1:], terms)
             raw = jax.tree.map(lambda a, b: jnp.where(full, a, b[0]), raw, inner)
-        keep = lambda a, b: jnp.where(full, a, b)  # noqa: E731
-        y, knot = jax.tree.map(keep, (z, t), (state.y, state.t))
-        steps, brackets = jax.tree.map(
-            lambda leaf: jnp.where(full, jnp.zeros_like(leaf), leaf), (steps, brackets)
+        # A full window ends: its last state is the next knot, and no steps are left.
+        since = steps, brackets, place + 1
+        ended = z, t, jax.tree.map(jnp.zeros_like, since)
+        y, knot, (steps, brackets, count) = jax.tree.map(
+            lambda a, b: jnp.where(full, a, b), ended, (state.y, state.t, since)
         )
-        count, marks = jnp.where(full, 0, place + 1), state.finite_variation
+        marks = state.finite_variation
         new = StreamState(y, knot, x, steps, brackets, count, marks)
         return new, self._project(raw)
-
-
-def _as_time(t: ArrayLike) -> Float[Array, ""]:
-    t = jnp.asarray(t)
-    return t if jnp.issubdtype(t.dtype, jnp.floating) else t.astype(float)
 
 
 def _add_axis(tree: PyTree[Array]) -> PyTree[Array]:
@@ -460,10 +444,8 @@ def _resolve_interpolation(
     """The interpolation, or its default for fields lifted in `alg`."""
     if interpolation is None:
         return "taylor" if alg.depth == 2 else "log-ode"
-    if interpolation not in INTERPOLATIONS:
-        raise ValueError(
-            f"`interpolation` must be one of {INTERPOLATIONS}, got {interpolation!r}."
-        )
+    kinds = ("taylor", "log-ode", "geodesic", "linear")
+    as_choice("interpolation", interpolation, kinds)
     if interpolation == "taylor" and alg.depth > 2:
         raise ValueError(
             "interpolation='taylor' is of second order at most; for depth "
@@ -481,8 +463,7 @@ def _resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
     """The calculus of a model; an algebra may leave the choice."""
     if calculus is None:
         return alg.calculus or "ito"
-    if calculus not in ("ito", "stratonovich"):
-        raise ValueError(f"`calculus` is 'ito' or 'stratonovich', got {calculus!r}.")
+    as_choice("calculus", calculus, ("ito", "stratonovich"))
     if alg.calculus not in (None, calculus):
         raise ValueError(
             f"{alg} is the algebra of {alg.calculus} calculus, got "

@@ -64,8 +64,8 @@ def covariance_ellipses(
     shown = np.unique(np.round(shown).astype(int))
     radii = np.sqrt(np.maximum(values, 0))
     step = 2.3 * radii[:, shown].max()
+    across = step * np.arange(len(shown))
     if centres is None:
-        across = step * np.arange(len(shown))
         places = np.stack(
             [
                 np.stack([across, np.full(len(shown), -step * row)], axis=1)

@@ -80,11 +80,12 @@ def _values(history: History, quantity: str) -> tuple[np.ndarray, np.ndarray, bo
     if recorded.get(quantity):
         values = np.asarray(recorded[quantity], np.float64)
         return np.arange(values.size), values, False
-    at, values = history.curve(quantity)
-    if not values.size:
+    records = [record for record in history.validation if quantity in record]
+    if not records:
         known = {name for name, column in recorded.items() if column}
         known |= {name for record in history.validation for name in record}
         raise ValueError(
             f"the run recorded no {quantity!r}; there are {sorted(known - {'step'})}."
         )
-    return at, values, True
+    at = np.array([record["step"] for record in records])
+    return at, np.array([record[quantity] for record in records], np.float64), True

@@ -30,6 +30,16 @@ def pyplot() -> Any:
     return plt
 
 
+def densities(
+    ax: Any, bins: Any, true: Any, ours: Any, colours: tuple[str, str] = (TRUE, OURS)
+) -> None:
+    """Histograms of the data, filled, and of generated values, as a line."""
+    ax.hist(true, bins, density=True, color=colours[0], alpha=0.4, label="true")
+    line: Any = dict(histtype="step", label="generated")
+    ax.hist(ours, bins, density=True, color=colours[1], **line)
+    ax.set(yticks=[])
+
+
 def read_paths(result: dict[str, Any]) -> dict[str, np.ndarray] | None:
     """The arrays of `paths.npz`, or `None` where only scores were kept."""
     file = pathlib.Path(result["folder"]) / "paths.npz"
@@ -46,7 +56,7 @@ def training_curves(task: Any, results: Results) -> Any:
     for result in results:
         losses, steps, validation, done = [], [], [], 0
         for stage in result["stages"]:
-            # Results of older versions may hold the losses outside of the stages.
+            # Tasks that train by themselves hold the losses outside of the stages.
             loss = stage.get("loss", result.get("loss", []))
             every = max(1, stage["steps"] // max(1, len(loss)))
             losses += loss
@@ -60,7 +70,7 @@ def training_curves(task: Any, results: Results) -> Any:
         (mark,) = left.plot([], style, label=label)
         options: dict[str, Any] = {"style": style, "colour": mark.get_color()}
         if losses:
-            plots.training_curve(history, steps=steps, **options, ax=left)
+            plots.training_curve(history, steps=np.array(steps), **options, ax=left)
         if validation:
             plots.training_curve(history, "metric", **options, ax=right)
     left.legend(fontsize=6)
