@@ -47,7 +47,7 @@ class Function(abc.ABC):
 
 class Linear(abc.ABC):
     """A function of arrays that is linear in all but the first `fixed` of them, with
-    its transpose. Derivatives along the first arguments are those of `value`."""
+    its transpose."""
 
     fixed: int
 
@@ -60,6 +60,11 @@ class Linear(abc.ABC):
     def transpose(self) -> "Linear":
         """The first arguments and cotangents of the values, to cotangents of the last
         arguments."""
+
+    def derivative(self, primals: tuple, tangents: tuple) -> list[Array]:
+        """Tangents of the values along all arguments. By default those of `value`,
+        which reverse mode must then be able to transpose."""
+        return jax.jvp(self.value, primals, tangents)[1]
 
     def batch(self, args: Sequence, dims: Sequence) -> tuple[list[Array], list[int]]:
         """The values under `vmap`, and where they have their batch. All last arguments
@@ -126,6 +131,10 @@ class _MappedLinear(Linear):
         axes = (*self.axes, *[0] * (len(args) - self.fixed))
         return jax.vmap(self.function.value, in_axes=axes)(*args)
 
+    def derivative(self, primals, tangents):
+        axes = (*self.axes, *[0] * (len(primals) - self.fixed))
+        return jax.vmap(self.function.derivative, (axes, axes))(primals, tangents)
+
     @property
     def transpose(self):
         return _MappedLinear(self.function.transpose, self.axes)
@@ -162,7 +171,7 @@ def _linear_jvp(primals, tangents, *, function: Linear):
     out, fixed = function(*primals), function.fixed
     if all(isinstance(t, ad.Zero) for t in tangents[:fixed]):
         return out, function(*primals[:fixed], *_filled(tangents[fixed:]))
-    return out, jax.jvp(function.value, tuple(primals), _filled(tangents))[1]
+    return out, function.derivative(tuple(primals), _filled(tangents))
 
 
 def _linear_transpose(cotangents, *args, function: Linear):

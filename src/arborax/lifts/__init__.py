@@ -1,10 +1,15 @@
 """Vector fields lifted to primitive elements, contracted with a log-signature."""
 
+from ._blocks import Blocks as Blocks
 from ._coefficients import Coefficients as Coefficients
 from ._expansion import AbstractExpansion as AbstractExpansion
 from ._fields import (
     as_driving_fields as as_driving_fields,
     DrivingFields as DrivingFields,
+)
+from ._linear import (
+    lift_matrices as lift_matrices,
+    window_matrices as window_matrices,
 )
 from ._tensors import Tensors as Tensors
 from ._window_field import (
