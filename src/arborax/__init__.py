@@ -75,6 +75,7 @@ from .paths import (
 )
 from .signatures import (
     combine as combine,
+    expanding_log_signature as expanding_log_signature,
     expanding_signature as expanding_signature,
     extend_signature as extend_signature,
     log_signature as log_signature,

@@ -16,13 +16,14 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
+import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import Function, Linear, small_einsum
 
 
-Field = Float[Array, "*batch size columns blocks"]
-State = Float[Array, "*batch size blocks"]
+Field = Float[Array, "... size columns blocks"]
+State = Float[Array, "... size blocks"]
 
 _RADIUS = 0.75  # norm at which the series has reached rounding
 _SQUARINGS = 10  # bound where the number of squarings must be static
@@ -54,7 +55,7 @@ class Blocks:
         """Stored columns, offsets included."""
         return self.width + self.affine
 
-    def matrix(self, x: Field) -> Float[Array, "*batch size size blocks"]:
+    def matrix(self, x: Field) -> Float[Array, "... size size blocks"]:
         """The matrices, without offsets."""
         first = x[..., : self.width, :]
         if not self.rotation:
@@ -74,6 +75,24 @@ class Blocks:
         """The state that a flow takes `y` to."""
         moved = small_einsum("ijn,jn->in", self.matrix(flow), y)
         return y + moved + flow[..., -1, :] if self.affine else y + moved
+
+    def contract(self, x: Field) -> Field:
+        r"""The field less as large a multiple of each block of the state as makes its
+        flow a contraction, if it is not: $x - \max(0, \mu)$ with a bound $\mu$ of the
+        largest eigenvalue of the symmetric part of a block from its mean and variance,
+        exact for rotations and blocks of sizes 1 and 2."""
+        matrix, k = self.matrix(x), self.size
+        symmetric = (matrix + jnp.swapaxes(matrix, -3, -2)) / 2
+        eye = np.eye(k).reshape((1,) * (x.ndim - 3) + (k, k, 1))
+        eye = jnp.asarray(eye, x.dtype)
+        mean = jnp.einsum("...iin->...n", symmetric)[..., None, None, :] / k
+        rest = symmetric - mean * eye
+        square = jnp.sum(rest * rest, axis=(-3, -2), keepdims=True) * (k - 1) / k
+        positive = square > 0
+        root = jnp.sqrt(jnp.where(positive, square, jnp.ones_like(square)))
+        excess = mean + jnp.where(positive, root, jnp.zeros_like(root))
+        zeros = [(0, 0)] * (x.ndim - 2) + [(0, self.columns - self.width), (0, 0)]
+        return x - jax.nn.relu(excess) * jnp.pad(eye[..., : self.width, :], zeros)
 
     def exponential(self, x: Field) -> Field:
         r"""The flow $e^x - 1$ of a linear field, exact to rounding.

@@ -12,6 +12,7 @@ from ._base import (
 from ._bnrde import BNRDE as BNRDE
 from ._gru import GRU as GRU
 from ._layers import activate as activate
+from ._linear_bnrde import LinearBNRDE as LinearBNRDE
 from ._log_ncde import LogNCDE as LogNCDE
 from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE

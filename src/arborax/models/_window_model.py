@@ -24,8 +24,8 @@ from ..solvers import (
     state_inside,
     step_window,
 )
-from ._base import AbstractCausalModel
 from ._checks import as_output, as_sample, check_algebra, finite
+from ._control_model import AbstractControlModel, check_brackets, resolve_calculus
 from ._mlp import lipswish, make_equation
 
 
@@ -45,26 +45,20 @@ class StreamState(eqx.Module):
     finite_variation: tuple[int, ...] = eqx.field(static=True)
 
 
-class AbstractWindowModel(AbstractCausalModel):
+class AbstractWindowModel(AbstractControlModel):
     """Initial state, one solve per window, outputs at all samples.
 
     A subclass says in which algebra the fields are lifted (`lift_algebra`).
     """
 
-    alg: AbstractHopfAlgebra = eqx.field(static=True)
     geometry: AbstractGeometry = eqx.field(static=True)
     output: AbstractGeometry = eqx.field(static=True)
     solver: AbstractSolver
     initial: Callable
     vector_field: Callable
     readout: eqx.nn.Linear | None
-    channels: int = eqx.field(static=True)
-    calculus: str = eqx.field(static=True)
-    window: int = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
-    basepoint: bool = eqx.field(static=True)
     interpolation: str = eqx.field(static=True)
-    brackets: str | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -127,13 +121,11 @@ class AbstractWindowModel(AbstractCausalModel):
                 "give either `output` (a vector state with a readout) or `geometry` "
                 "(the state is the output)."
             )
-        if brackets not in (None, "realised"):
-            raise ValueError(f"`brackets` is None or 'realised', got {brackets!r}.")
         self.alg, self.channels = alg, alg.dim
         self.geometry = as_output(hidden if geometry is None else geometry, "geometry")
         self.output = self.geometry if output is None else as_output(output)
-        self.calculus = _resolve_calculus(alg, calculus)
-        self.brackets = brackets
+        self.calculus = resolve_calculus(alg, calculus)
+        self.brackets = check_brackets(brackets)
         self.window = as_count("window", window)
         self.substeps = as_count("substeps", substeps)
         self.basepoint = basepoint
@@ -185,53 +177,6 @@ class AbstractWindowModel(AbstractCausalModel):
                 f"makes a point; got shape {vector.shape}."
             )
         return self.geometry.point_from_vector(vector)
-
-    def prepare(self, path: SampledPath) -> RoughPath:
-        """The control that the model makes of a path; `model(model.prepare(path))` is
-        `model(path)`. It does not depend on the weights: where the driver is data,
-        prepare it once and train on the result."""
-        path = self.check(path)
-        realised = self.brackets == "realised" and path.brackets is None
-        if not realised:
-            self._check_calculus("path", path.brackets is not None)
-        return rough_path(
-            None,
-            path,
-            self.alg,
-            brackets="realised" if realised and self.calculus == "ito" else None,
-            window=self.window,
-            basepoint=self.basepoint,
-        )
-
-    def _check_calculus(self, name: str, ito: bool) -> None:
-        """Refuse data of the other calculus."""
-        if ito and self.calculus == "stratonovich":
-            raise ValueError(
-                f"the {name} carries brackets, so its calculus is Itô's, but the model "
-                f"({self.alg}) is a Stratonovich model. Build it with `Ito`, "
-                "`GrossmanLarson` or `MuntheKaasWright`, or leave the brackets out."
-            )
-        if not ito and self.calculus == "ito":
-            raise ValueError(
-                f"the model ({self.alg}) is an Itô model and needs brackets, but the "
-                f"{name} has none. Supply them, build the model with "
-                "`brackets='realised'`, or use a Stratonovich model (`Shuffle`)."
-            )
-
-    def _control(self, path: SampledPath | RoughPath) -> RoughPath:
-        if not isinstance(path, RoughPath):
-            return self.prepare(path)
-        if path.alg != self.alg:
-            raise ValueError(
-                f"the control is in {path.alg}, the model was built for {self.alg}."
-            )
-        if path.log_signatures.ndim != 2:
-            raise ValueError(
-                "a model takes one control, with log-signatures (windows, primitives); "
-                f"got {path.log_signatures.shape}. Use `jax.vmap`."
-            )
-        self._check_calculus("control", path.calculus == "ito")
-        return path
 
     def __call__(self, path: SampledPath | RoughPath) -> PyTree[Array]:
         """Outputs of one path or control.
@@ -360,18 +305,7 @@ class AbstractWindowModel(AbstractCausalModel):
     ) -> tuple[StreamState, PyTree[Array]]:
         """The state after one more sample, and the output there."""
         x = as_sample("x", x, (self.channels,), self)
-        if bracket is not None:
-            shape = (self.channels, self.channels)
-            bracket = as_sample("bracket", bracket, shape, self)
-        if self.calculus == "ito" and bracket is None and self.brackets is not None:
-            pair = SampledPath(
-                jnp.arange(2, dtype=x.dtype),
-                jnp.stack([state.x, x]),
-                finite_variation=state.finite_variation,
-                check=False,
-            )
-            bracket = pair.realised_brackets()[0]
-        self._check_calculus("sample", bracket is not None)
+        bracket = self._step_bracket(state.x, x, bracket, state.finite_variation)
         return self._push(state, jnp.asarray(t, state.t.dtype), x, bracket)
 
     def _push(self, state: StreamState, t, x, bracket):
@@ -475,18 +409,3 @@ def _resolve_interpolation(
             "'geodesic'."
         )
     return interpolation
-
-
-def _resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
-    """The calculus of a model; an algebra may leave the choice."""
-    if calculus is None:
-        return alg.calculus or "ito"
-    if calculus not in ("ito", "stratonovich"):
-        raise ValueError(f"`calculus` is 'ito' or 'stratonovich', got {calculus!r}.")
-    if alg.calculus not in (None, calculus):
-        raise ValueError(
-            f"{alg} is the algebra of {alg.calculus} calculus, got "
-            f"calculus={calculus!r}. Use `Shuffle` for Stratonovich; `Ito`, "
-            "`GrossmanLarson` or `MuntheKaasWright` for Itô."
-        )
-    return calculus

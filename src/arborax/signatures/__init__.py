@@ -8,6 +8,7 @@ from ._signature import (
     signature_from_increments as signature_from_increments,
 )
 from ._stream import (
+    expanding_log_signature as expanding_log_signature,
     expanding_signature as expanding_signature,
     extend_signature as extend_signature,
     windowed_log_signature as windowed_log_signature,

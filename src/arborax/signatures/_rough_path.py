@@ -18,7 +18,7 @@ from ..paths import (
     windows_by_time,
 )
 from ._increments import read_path
-from ._signature import log_signature_of_steps
+from ._signature import expanding_log_of_steps, log_signature_of_steps
 
 
 class RoughPath(eqx.Module):
@@ -104,6 +104,13 @@ class RoughPath(eqx.Module):
         if self.brackets is not None:
             brackets = share[:, None, None] * self.brackets[k]
         return log_signature_of_steps(self.alg, steps, brackets)
+
+    def expanding(self) -> Float[Array, "windows points primitive"]:
+        """Log-signatures from the start of each window to each of its points but the
+        first; the last of them are `log_signatures`, up to rounding."""
+        brackets: Any = "left-point" if self.left_point else self.brackets
+        steps = jnp.diff(self.values, axis=-2)
+        return expanding_log_of_steps(self.alg, steps, brackets)
 
 
 def rough_path(

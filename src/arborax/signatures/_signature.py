@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._values import is_concrete
-from .._xla import apply_rows, barrier, scan
+from .._xla import apply_map, apply_rows, barrier, scan
 from ..algebra import (
     AbstractHopfAlgebra,
     AbstractWordAlgebra,
@@ -163,6 +163,42 @@ def log_signature_of_steps(
         rows = jnp.concatenate(level_log(words, levels))
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
+
+
+def expanding_log_of_steps(
+    alg: AbstractHopfAlgebra, steps: Array, brackets: Any
+) -> Array:
+    """Log-signatures `(..., steps, primitive_size)` of the first step, the first two,
+    and so on; arguments as in `signature_of_steps`."""
+    words, of_trees = word_algebra(alg, brackets is not None), False
+    if alg.of_trees and is_left_point(brackets):
+        words, of_trees = alg, True
+    if words.depth == 2 and not of_trees:
+        logs = _two_running_levels(words, steps, brackets)
+    else:
+        each = brackets
+        if not isinstance(brackets, str | None):
+            each = brackets[..., None, :, :]
+        each = signature_of_steps(words, steps[..., None, :], each)
+        axis = each.ndim - 2
+        logs = words.log(jax.lax.associative_scan(words.product, each, axis=axis))
+    if of_trees:
+        return alg.to_primitive(logs)
+    return apply_map(_primitive_rows(words, alg), logs)
+
+
+def _two_running_levels(words: AbstractWordAlgebra, steps: Array, brackets: Any):
+    """The logarithm in words of depth two, `(..., steps, words)`."""
+    total = jnp.cumsum(steps, axis=-2)
+    before = total - steps
+    pairs = before[..., :, None] * steps[..., None, :]
+    area = jnp.cumsum(pairs - jnp.swapaxes(pairs, -1, -2), axis=-3) / 2
+    levels = [total, area.reshape(*total.shape[:-1], -1)]
+    if len(words.letter_counts) > 1:
+        last = jnp.swapaxes(steps, -1, -2)
+        letters = jnp.swapaxes(letter_increments(words, last, brackets)[1], -1, -2)
+        levels.append(jnp.cumsum(letters, axis=-2))
+    return jnp.concatenate(levels, axis=-1)
 
 
 @ft.partial(jax.jit, static_argnums=(0, 1, 2))

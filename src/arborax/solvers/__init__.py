@@ -12,6 +12,7 @@ from ._adjoint import (
 )
 from ._base import AbstractSolver as AbstractSolver
 from ._bridge import LogODE as LogODE, RoughTerm as RoughTerm
+from ._flows import choose_mode as choose_mode, run_flows as run_flows
 from ._low_storage import (
     CF4 as CF4,
     CFEES25 as CFEES25,
