@@ -19,13 +19,22 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import Function, Linear, small_einsum
+from .._xla import (
+    barrier,
+    first_size,
+    Function,
+    in_pieces,
+    is_symbolic,
+    Linear,
+    small_einsum,
+)
 
 
 Field = Float[Array, "... size columns blocks"]
 State = Float[Array, "... size blocks"]
 
 _RADIUS = 0.75  # norm at which the series has reached rounding
+_NUMBERS = 2**16  # of a piece of a batch
 _SQUARINGS = 10  # bound where the number of squarings must be static
 
 
@@ -119,12 +128,14 @@ def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
     _, exponent = jnp.frexp(jax.lax.stop_gradient(norm) / _RADIUS)
     count = jnp.clip(exponent, 0)
     scale = jnp.ldexp(jnp.ones((), norm.dtype), -count)
-    x = jtu.tree_map(lambda leaf: leaf * scale, x)
+    x = jtu.tree_map(lambda leaf: barrier(leaf * scale), x)
+
+    stored = ft.partial(jtu.tree_map, barrier)
 
     # Paterson and Stockmeyer for 1 + x/2! + x^2/3! + ..., then times x.
     powers = [x]
     for _ in range(group - 1):
-        powers.append(product(powers[-1], x))
+        powers.append(stored(product(powers[-1], x)))
     coefficients = [1 / math.factorial(j + 1) for j in range(degree)]
     *starts, last = range(0, degree, group)
     total = _combine(coefficients[last + 1 :], powers)
@@ -134,7 +145,7 @@ def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
         if total is not None:
             high = _add(high, product(powers[-1], total))
         low = _combine(coefficients[start + 1 : start + group], powers)
-        total, one = _add(low, high), coefficients[start]
+        total, one = stored(_add(low, high)), coefficients[start]
     flow = _add(_combine([one], [x]), product(total, x))
 
     def square(i, flow):
@@ -176,41 +187,64 @@ def _cotangent(blocks: Blocks, x: Array, g: Array, static: bool = False) -> Arra
     """The cotangent of `x` from that of its exponential: the derivative of the
     exponential at the transpose of `x` in the direction `g`.
 
-    The transpose has a last column of zeros instead of a last row. So elements are
-    pairs of matrices `(size + 1, size)` and tangents `(size, size + 1)`.
+    The transpose has a last column of zeros instead of a last row. So elements are a
+    matrix and its last row, and a tangent and its last column.
     """
     multiply = ft.partial(small_einsum, "ijn,jkn->ikn")
-    square = lambda a: a[..., : blocks.size, :, :]  # noqa: E731
 
     def product(one, other):
-        (a, da), (b, db) = one, other
-        first = multiply(da, b)
-        if blocks.affine:
-            first = jnp.concatenate([first, jnp.zeros_like(first[..., :1, :])], axis=-2)
-        return multiply(a, square(b)), first + multiply(square(a), db)
+        (a, row, da, column), (b, other_row, db, other_column) = one, other
+        tangent = multiply(da, b) + multiply(a, db)
+        if not blocks.affine:
+            return multiply(a, b), None, tangent, None
+        tangent = tangent + multiply(column, other_row)
+        return multiply(a, b), multiply(row, b), tangent, multiply(a, other_column)
 
     point = jnp.swapaxes(blocks.matrix(x), -3, -2)
-    norm = _norm(point)
+    tangent, row, column = g[..., : blocks.width, :], None, None
     if blocks.affine:
-        offsets = jnp.swapaxes(x[..., -1:, :], -3, -2)
-        point = jnp.concatenate([point, offsets], axis=-3)
+        row, column = jnp.swapaxes(x[..., -1:, :], -3, -2), g[..., -1:, :]
     if blocks.rotation:  # the second column is not stored
-        parts = [g[..., :1, :], jnp.zeros_like(g[..., :1, :]), g[..., 1:, :]]
-        g = jnp.concatenate(parts, axis=-2)
-    _, out = _flow(product, (point, g), norm, static)
-    if not blocks.rotation:
-        return out
-    a, b = out[..., :1, 1:2, :], out[..., 1:, 1:2, :]
-    first = out[..., :1, :] + jnp.concatenate([b, -a], axis=-3)
-    return jnp.concatenate([first, out[..., 2:, :]], axis=-2)
+        tangent = jnp.concatenate([tangent, jnp.zeros_like(tangent)], axis=-2)
+    element = point, row, tangent, column
+    *_, tangent, column = _flow(product, element, _norm(point), static)
+    if blocks.rotation:
+        first, second = tangent[..., :1, :], tangent[..., 1:, :]
+        a, b = second[..., :1, :, :], second[..., 1:, :, :]
+        tangent = first + jnp.concatenate([b, -a], axis=-3)
+    if not blocks.affine:
+        return tangent
+    return jnp.concatenate([tangent, column], axis=-2)
+
+
+def _by_pieces(f: Callable, *args: Array) -> list[Array]:
+    """`f` of fields with any leading axes, a few fields at a time: their products then
+    stay in the caches of a CPU."""
+    *lead, size, columns, count = args[0].shape
+    flat = tuple(x.reshape(-1, size, columns, count) for x in args)
+    piece = max(1, _NUMBERS // (size * columns * count))
+    if is_symbolic(*lead) or math.prod(lead) <= 2 * piece:
+        return [f(*args)]
+    return [in_pieces(f, flat, piece, 0).reshape(args[0].shape)]
+
+
+def _join(function: Function | Linear, args: Any, dims: Any) -> tuple[list, list]:
+    """Under `vmap` fields get one more leading axis."""
+    size, front = first_size(args, dims), []
+    for x, axis in zip(args, dims):
+        if axis is None:
+            x, axis = jnp.broadcast_to(x[None], (size, *x.shape)), 0
+        front.append(jnp.moveaxis(x, axis, 0))
+    return function(*front), [0]
 
 
 @dataclasses.dataclass(frozen=True)
 class _Exponential(Function):
     blocks: Blocks
+    batch = _join
 
     def value(self, x):
-        return [_value(self.blocks, x)]
+        return _by_pieces(ft.partial(_value, self.blocks), x)
 
     def jvp(self, primals, tangents):
         return self(*primals), _Derivative(self.blocks)(*primals, *tangents)
@@ -223,13 +257,16 @@ class _Derivative(Linear):
     blocks: Blocks
     transposed: bool = False
     fixed = 1
+    batch = _join
 
-    def value(self, x, dx, static=False):
+    def value(self, x, dx):
         f = _cotangent if self.transposed else _tangent
-        return [f(self.blocks, x, dx, static)]
+        return _by_pieces(ft.partial(f, self.blocks), x, dx)
 
     def derivative(self, primals, tangents):
-        return jax.jvp(ft.partial(self.value, static=True), primals, tangents)[1]
+        f = _cotangent if self.transposed else _tangent
+        static = lambda x, dx: [f(self.blocks, x, dx, static=True)]  # noqa: E731
+        return jax.jvp(static, primals, tangents)[1]
 
     @property
     def transpose(self):
