@@ -50,6 +50,7 @@ from .kernels import (
 from .lifts import (
     lift as lift,
     lifted_fields as lifted_fields,
+    LinearFields as LinearFields,
     WindowField as WindowField,
 )
 from .paths import (
@@ -98,6 +99,7 @@ from .solvers import (
     Heun as Heun,
     LieEuler as LieEuler,
     LogODE as LogODE,
+    Magnus as Magnus,
     RESULTS as RESULTS,
     ReversibleAdjoint as ReversibleAdjoint,
     RKMK as RKMK,

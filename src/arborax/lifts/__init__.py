@@ -11,6 +11,7 @@ from ._linear import (
     lift_matrices as lift_matrices,
     window_matrices as window_matrices,
 )
+from ._linear_fields import exact_flow as exact_flow, LinearFields as LinearFields
 from ._tensors import Tensors as Tensors
 from ._window_field import (
     check_lift as check_lift,

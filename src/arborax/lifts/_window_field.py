@@ -16,6 +16,7 @@ from ..geometry import AbstractGeometry
 from ._calculus import FrameCalculus
 from ._coefficients import coefficient_tables, Coefficients, Tables
 from ._fields import as_driving_fields, check_fields, DrivingFields
+from ._linear_fields import check_linear, LinearFields
 from ._recursion import field_value
 
 
@@ -154,6 +155,9 @@ def lift(
             f"{type(alg).__name__} has no lift to {geometry}: covariant derivatives do "
             "not commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
         )
+    if isinstance(fields, LinearFields):
+        check_linear(fields, geometry)
+        fields = fields.prepare(alg)
     driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent, args)
     if driving.number != alg.dim or driving.dim != geometry.dim:
         raise ValueError(

@@ -19,6 +19,7 @@ from ._low_storage import (
     CFEES27 as CFEES27,
     LieEuler as LieEuler,
 )
+from ._magnus import Magnus as Magnus
 from ._results import RESULTS as RESULTS
 from ._runge_kutta import (
     as_solver as as_solver,
