@@ -27,6 +27,7 @@ SOLVES = {
 }
 SIGNATURES = [
     ("Shuffle", 4, 3, 128, 256),
+    ("Shuffle", 4, 5, 128, 256),
     ("MuntheKaasWright", 4, 3, 128, 256),
     ("Ito", 3, 2, 32, 2048),
 ]

@@ -22,7 +22,6 @@ import jax.random as jr
 import numpy as np
 
 import arborax as abx
-from arborax.kernels import feature_count
 
 
 jax.config.update("jax_enable_x64", True)
@@ -149,7 +148,7 @@ def branched_features(repeats, limit=8000):
     for d in (2, 3, 7, 20):
         x, y = (jnp.asarray(paths(rng, 32, 64, d, np.float64)) for _ in range(2))
         for depth in (2, 3, 4, 5):
-            count = feature_count("branched", d, depth)
+            count = abx.GrossmanLarson(d, depth).size
             runs = {}
             for method in ("recursion", "features"):
 

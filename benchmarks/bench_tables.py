@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import arborax as abx
-from arborax.algebra import primitive_conversion, tree_coordinates
+from arborax.algebra import primitive_conversion
 
 
 SIZES = [(2, 6), (7, 3), (10, 3), (20, 2)]
@@ -31,7 +31,7 @@ def signature_tables(alg):
     alg.primitive_maps  # noqa: B018
     for words in (abx.Shuffle(alg.dim, alg.depth), abx.Ito(alg.dim, alg.depth)):
         if isinstance(alg, abx.GrossmanLarson | abx.MuntheKaasWright):
-            tree_coordinates(words, alg)
+            alg.from_words(words)
             primitive_conversion(words, alg)
 
 

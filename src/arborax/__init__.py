@@ -7,8 +7,10 @@ from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
     AbstractHopfAlgebra as AbstractHopfAlgebra,
+    BranchedWords as BranchedWords,
     GrossmanLarson as GrossmanLarson,
     Ito as Ito,
+    MultiIndex as MultiIndex,
     MuntheKaasWright as MuntheKaasWright,
     Shuffle as Shuffle,
 )
@@ -39,7 +41,6 @@ from .kernels import (
     RationalQuadraticKernel as RationalQuadraticKernel,
     RBFKernel as RBFKernel,
     robust_normalisation as robust_normalisation,
-    safe_scale as safe_scale,
     signature_gram as signature_gram,
     signature_kernel as signature_kernel,
     signature_score as signature_score,
@@ -58,7 +59,9 @@ from .paths import (
     add_basepoint as add_basepoint,
     add_time as add_time,
     brownian as brownian,
+    brownian_areas as brownian_areas,
     brownian_brackets as brownian_brackets,
+    BrownianSteps as BrownianSteps,
     fill_missing as fill_missing,
     fractional_brownian as fractional_brownian,
     HermiteInterpolation as HermiteInterpolation,
@@ -81,7 +84,9 @@ from .signatures import (
     extend_signature as extend_signature,
     log_signature as log_signature,
     rough_path as rough_path,
+    rough_path_from_areas as rough_path_from_areas,
     RoughPath as RoughPath,
+    selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
     windowed_log_signature as windowed_log_signature,

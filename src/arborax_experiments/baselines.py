@@ -8,10 +8,21 @@ from arborax import models
 from arborax.geometry import AbstractGeometry
 
 
-_WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
+LABELS = {
+    "bnrde": "B-NRDE (GK)",
+    "bnrde-bk": "B-NRDE (BK)",
+    "log-ncde": "log-NCDE",
+    "nrde": "NRDE",
+    "ncde": "NCDE",
+    "ncde++": "NCDE++",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+    "stacked-xlstm": "stacked xLSTM",
+}
+WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
 BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
-    "log-ncde": (models.LogNCDE, _WINDOWED),
-    "nrde": (models.NRDE, _WINDOWED),
+    "log-ncde": (models.LogNCDE, WINDOWED),
+    "nrde": (models.NRDE, WINDOWED),
     "ncde": (models.NCDE, ("hidden", "width", "depth")),
     "ncde++": (models.NCDEpp, ("hidden", "width", "depth")),
     "gru": (models.GRU, ("hidden", "width")),

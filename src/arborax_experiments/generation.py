@@ -1,13 +1,15 @@
 """Pieces that the experiments which generate paths have in common."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
+
+from arborax.kernels import SignatureKernel
 
 from .harness import Stage
 
@@ -48,6 +50,25 @@ def squared_distance(features: Float[Array, "paths features"]) -> Float[Array, "
     count = features.shape[0]
     total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
     return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
+
+
+def batch_mean(distance: Callable, x: np.ndarray, y: np.ndarray, size: int) -> Any:
+    """Mean distance of consecutive batches of two samples."""
+    starts = range(0, min(len(x), len(y)) - size + 1, size)
+    parts = [distance(x[i : i + size], y[i : i + size]) for i in starts]
+    return np.mean([np.asarray(part) for part in parts], axis=0)
+
+
+def numbers(values: Any) -> list[float]:
+    """Scores as JSON takes them."""
+    return [float(v) for v in np.asarray(values)]
+
+
+def published_kernel(kind: Literal["geometric", "branched"], depth: int) -> Any:
+    """The kernel of the published objectives."""
+    inner: Any = "trees" if kind == "branched" else "hopf"
+    options: Any = dict(add_time=True, add_basepoint=True)
+    return SignatureKernel(kind, depth, inner_product=inner, **options)
 
 
 def no_batch(key: PRNGKeyArray, step: int) -> np.ndarray:

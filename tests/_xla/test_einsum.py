@@ -6,7 +6,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from arborax._xla import outer, plain, rows_product, scale, small_einsum, small_product
+from arborax._xla import outer, plain, scale, small_einsum, small_product
 
 
 CASES = [
@@ -64,18 +64,6 @@ def test_reverse_mode_has_no_short_sums():
     assert "arborax_einsum" in text and "reduce_sum" not in text
 
 
-def test_rows_of_all_axes_enter_one_product():
-    """Two axes from `vmap`, and the gradient of the matrix."""
-    x, w = jr.normal(jr.PRNGKey(0), (5, 4, 2, 3)), jr.normal(jr.PRNGKey(1), (6, 3))
-    batched = jax.vmap(jax.vmap(rows_product, (0, None)), (1, None), 1)
-    loss = lambda w: jnp.sum(batched(x, w) ** 2)  # noqa: E731
-    np.testing.assert_allclose(batched(x, w), x @ w.T, rtol=1e-12)
-    text = str(jax.make_jaxpr(jax.grad(loss))(w))
-    assert text.count("arborax_einsum") == 2
-    expected = jax.grad(lambda w: jnp.sum((x @ w.T) ** 2))(w)
-    np.testing.assert_allclose(jax.grad(loss)(w), expected, rtol=1e-12)
-
-
 def plain_outer(x, y):
     return jnp.einsum("bmt,bnt->bmnt", x, y).reshape(x.shape[0], -1, x.shape[2])
 
@@ -98,14 +86,14 @@ def test_outer_products_of_words(m, n, getkey):
 
 def test_the_switch_leaves_no_primitive():
     def everything(a):
-        return scale(a, small_product(a, rows_product(a, a)))
+        return scale(a, small_product(a, a))
 
     def names():
         text = str(jax.make_jaxpr(everything)(jnp.ones((3, 3))))
         return text.count("arborax_")
 
-    assert names() == 3
-    with plain("sums", "rows"):
+    assert names() == 2
+    with plain("sums"):
         assert names() == 0
     with pytest.raises(ValueError, match="do not exist"):
         plain("sum")

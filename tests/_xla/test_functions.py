@@ -2,6 +2,7 @@
 and derivatives of their own where those of JAX would be lost."""
 
 import dataclasses
+import functools as ft
 import itertools as it
 
 import jax
@@ -11,13 +12,16 @@ import pytest
 
 import arborax as abx
 from arborax._xla import (
+    apply_map,
     apply_rows,
     barrier,
     barrier_back,
     custom_jvp,
+    in_pieces,
     Linear,
     outer,
-    rows_product,
+    quadratic,
+    running_sums,
     scale,
     small_einsum,
     small_product,
@@ -30,6 +34,10 @@ TABLE = abx.Shuffle(2, 3).primitive_maps[0]
 def plain_outer(x, y):
     out = x[:, :, None] * y[:, None]
     return out.reshape(out.shape[0], -1, *out.shape[3:])
+
+
+def sums_before(x, reverse=False):
+    return jax.lax.cumsum(x, axis=x.ndim - 1, reverse=reverse) - x
 
 
 def einsum(spec, place):
@@ -50,12 +58,33 @@ PRIMITIVES = {
         lambda a, b: jnp.einsum("ab,abc->c", a, b),
         [(2, 3), (2, 3, 4)],
     ),
-    "rows_product": (rows_product, lambda x, w: x @ w.T, [(2, 3), (4, 3)]),
     "outer": (outer, plain_outer, [(2, 3, 4), (2, 2, 4)]),
     "apply_rows": (
         lambda x: apply_rows(TABLE, x),
         lambda x: jnp.asarray(TABLE.todense()) @ x,
         [(TABLE.shape[1], 2)],
+    ),
+    "apply_map": (
+        lambda x: apply_map(TABLE, x),
+        lambda x: x @ jnp.asarray(TABLE.todense()).T,
+        [(2, TABLE.shape[1])],
+    ),
+    "quadratic": (
+        quadratic,
+        lambda x, a: jnp.einsum("pqk,pn,qn->kn", x, a, a),
+        [(2, 2, 3), (2, 4)],
+    ),
+    "one sum": (running_sums, sums_before, [(2, 1)]),
+    "running sums": (running_sums, sums_before, [(2, 300)]),  # tiles of tiles
+    "reversed sums": (
+        ft.partial(running_sums, reverse=True),
+        ft.partial(sums_before, reverse=True),
+        [(2, 35)],
+    ),
+    "pieces": (
+        lambda x: in_pieces(lambda y: jnp.sin(y).T, (x,), 2),
+        lambda x: jnp.sin(x).T,
+        [(5, 2)],
     ),
     "barrier": (barrier, lambda x: x, [(2, 3)]),
     "barrier_back": (barrier_back, lambda x: x, [(2, 3)]),

@@ -11,7 +11,8 @@ import arborax as abx
 from arborax import algebra
 
 
-ALGEBRAS = [abx.Shuffle, abx.GrossmanLarson, abx.MuntheKaasWright, abx.Ito]
+WORDS = [abx.Shuffle, abx.Ito, abx.BranchedWords]
+ALGEBRAS = [abx.GrossmanLarson, abx.MuntheKaasWright, abx.MultiIndex, *WORDS]
 CASES = [(cls, d, n) for cls in ALGEBRAS for d, n in [(1, 4), (2, 1), (2, 4), (3, 3)]]
 
 
@@ -34,12 +35,11 @@ def test_primitive_basis_is_lyndon(cls, dim, depth):
     ref = reference(alg)
     basis = alg.primitive_basis
     assert len(basis) == alg.primitive_size
-    if cls is abx.GrossmanLarson:
-        expected = {
-            t for n in range(1, depth + 1) for t in trees.nonplanar_trees(dim, n)
-        }
-        assert {trees.canonical(t) for t in basis} == expected
-        weights = [trees.weight(t) for t in basis]
+    if cls in (abx.GrossmanLarson, abx.MultiIndex):
+        keys = [key for n in range(1, depth + 1) for key in ref.keys(n)]
+        expected = {key for key in keys if len(key) == 1}
+        assert {ref.canonical((t,)) for t in basis} == expected
+        weights = [ref.weight((t,)) for t in basis]
     else:
         rank = {a: i for i, a in enumerate(letters(alg))}
         letter_weights = [ref.weight((a,)) for a in letters(alg)]
@@ -52,7 +52,7 @@ def test_primitive_basis_is_lyndon(cls, dim, depth):
     np.testing.assert_array_equal(alg.primitive_weights, weights)
 
 
-@pytest.mark.parametrize("cls", [abx.Shuffle, abx.MuntheKaasWright, abx.Ito])
+@pytest.mark.parametrize("cls", [abx.MuntheKaasWright, *WORDS])
 def test_letters_and_words(cls):
     alg = cls(2, 3)
     ref = reference(alg)
@@ -61,6 +61,8 @@ def test_letters_and_words(cls):
     else:
         expected = set(ref.letters())
     assert set(alg.letters) == expected
+    if cls is abx.MuntheKaasWright:
+        return
     words = set(lyndon.words(list(alg.letter_weights), 3))
     assert set(alg.words) == words
     assert len(alg.words) == len(words)
@@ -79,10 +81,35 @@ def test_letters_and_words(cls):
         (abx.GrossmanLarson, "primitive_size", 7, (56, 595, 7357)),
         (abx.MuntheKaasWright, "primitive_size", 7, (77, 1218, 22190)),
         (abx.Ito, "primitive_size", 7, (56, 364, 2702)),
+        (abx.BranchedWords, "primitive_size", 2, (6, 20, 50)),
+        (abx.MultiIndex, "primitive_size", 2, (6, 18, 46)),
+        (abx.MultiIndex, "primitive_size", 3, (12, 48, 162)),
     ],
 )
 def test_published_sizes(cls, attribute, dim, sizes):
     assert tuple(getattr(cls(dim, n), attribute) for n in (2, 3, 4)) == sizes
+
+
+@pytest.mark.parametrize(
+    "dim, sizes",
+    [(1, (1, 1, 2, 3, 5, 7, 11)), (2, (2, 4, 12, 28, 66)), (3, (3, 9, 36, 114, 348))],
+)
+def test_multi_indices_by_weight(dim, sizes):
+    alg = abx.MultiIndex(dim, len(sizes))
+    assert tuple(np.bincount(alg.primitive_weights)[1:]) == sizes
+
+
+@pytest.mark.parametrize(
+    "dim, counts", [(1, (1, 1, 1)), (2, (2, 3, 6)), (3, (3, 6, 19))]
+)
+def test_free_generators_by_weight(dim, counts):
+    """One minus the inverse of the generating function of forests."""
+    alg = abx.BranchedWords(dim, 4)
+    assert alg.letter_counts == counts
+    forests = [1, *np.bincount(abx.GrossmanLarson(dim, 3).weights)[1:]]
+    for n in (1, 2, 3):
+        lower = sum(counts[k - 1] * forests[n - k] for k in range(1, n))
+        assert forests[n] - lower == counts[n - 1]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3])
@@ -124,14 +151,6 @@ def test_lyndon_words_by_definition():
         assert set(table) == set(lyndon.lyndon_words(weights, depth))
         for word, pair in table.items():
             assert pair == (None if len(word) == 1 else lyndon.split(word))
-
-
-def test_lyndon_factorisation_is_non_increasing():
-    for word in lyndon.words((1, 1, 1), 5):
-        factors = algebra.lyndon_factorisation(word)
-        assert sum(factors, ()) == word
-        assert all(lyndon.is_lyndon(f) for f in factors)
-        assert all(u >= v for u, v in zip(factors, factors[1:]))
 
 
 def test_equal_algebras_are_equal_and_hash_alike():

@@ -20,6 +20,7 @@ from arborax import algebra
 
 
 TREES = [abx.GrossmanLarson, abx.MuntheKaasWright]
+WORDS = [abx.Shuffle, abx.Ito, abx.BranchedWords]
 SIZES = [(2, 4), (3, 3)]
 
 
@@ -38,7 +39,7 @@ def image(target, element):
 
 @pytest.mark.parametrize("dim, depth", SIZES)
 @pytest.mark.parametrize("tree_cls", TREES)
-@pytest.mark.parametrize("word_cls", [abx.Shuffle, abx.Ito])
+@pytest.mark.parametrize("word_cls", WORDS)
 def test_words_to_trees(word_cls, tree_cls, dim, depth):
     words, trees = word_cls(dim, depth), tree_cls(dim, depth)
     a = random_fractions(1, words.size, zeros=0.6)
@@ -48,7 +49,7 @@ def test_words_to_trees(word_cls, tree_cls, dim, depth):
 
 @pytest.mark.parametrize("dim, depth", [(2, 4), (3, 3)])
 @pytest.mark.parametrize("tree_cls", TREES)
-@pytest.mark.parametrize("word_cls", [abx.Shuffle, abx.Ito])
+@pytest.mark.parametrize("word_cls", WORDS)
 def test_primitive_words_to_primitive_trees(word_cls, tree_cls, dim, depth):
     words, trees = word_cls(dim, depth), tree_cls(dim, depth)
     c = random_fractions(2, words.primitive_size, zeros=0.4)
@@ -67,8 +68,58 @@ def test_ito_image_is_the_explicit_logarithm(tree_cls, brackets):
         short = coordinates(ito, paths.log_signature(reference(ito), path, mode))
         full = coordinates(trees, paths.log_signature(reference(trees), path, mode))
         same(algebra.primitive_conversion(ito, trees)(short), full)
-        back = algebra.ito_from_tree(trees) @ full.astype(float)
+        back = algebra.words_from_tree(trees, ito) @ full.astype(float)
         np.testing.assert_allclose(back, short.astype(float), 1e-9, 1e-9)
+
+
+@pytest.mark.parametrize("dim, depth", [(1, 3), (2, 2), (2, 3), (3, 3)])
+def test_branched_words_are_trees_up_to_depth_three(dim, depth):
+    """Both ways in fractions, and the way back by least squares agrees."""
+    words, trees = abx.BranchedWords(dim, depth), abx.GrossmanLarson(dim, depth)
+    assert words.primitive_size == trees.primitive_size
+    there = algebra.primitive_conversion(trees, words)
+    back = algebra.primitive_conversion(words, trees)
+    c = random_fractions(9, trees.primitive_size)
+    same(back(there(c)), c)
+    same(there(back(c)), c)
+    ito = algebra.primitive_conversion(abx.Ito(dim, depth), words)
+    a = random_fractions(10, ito.shape[1])
+    direct = algebra.primitive_conversion(abx.Ito(dim, depth), trees)
+    same(back(ito(a)), direct(a))
+
+
+def test_branched_words_extend_rough_paths_beyond_weight_three():
+    """Steps of any trees up to weight three, multiplied at depth four."""
+    words, trees = abx.BranchedWords(2, 4), abx.GrossmanLarson(2, 4)
+    low = algebra.primitive_conversion(
+        abx.GrossmanLarson(2, 3), abx.BranchedWords(2, 3)
+    )
+    groups = [np.full(alg.size, Fraction(0), dtype=object) for alg in (words, trees)]
+    for seed in range(3):
+        step = random_fractions(seed, low.shape[1], zeros=0.5)
+        for k, (alg, ell) in enumerate([(words, low(step)), (trees, step)]):
+            fill = np.full(alg.primitive_size - ell.size, Fraction(0), dtype=object)
+            factor = alg.exp(alg.from_primitive(np.concatenate([ell, fill])))
+            groups[k] = alg.product(groups[k], factor)
+    short, full = (a.to_primitive(a.log(g)) for a, g in zip((words, trees), groups))
+    same(algebra.primitive_conversion(words, trees)(short), full)
+    back = algebra.words_from_tree(trees, words) @ full.astype(float)
+    np.testing.assert_allclose(back, short.astype(float), 1e-9, 1e-9)
+
+
+@pytest.mark.parametrize(
+    "source, target",
+    [
+        (abx.Ito, abx.Shuffle),
+        (abx.BranchedWords, abx.Ito),
+        (abx.GrossmanLarson, abx.MuntheKaasWright),
+        (abx.GrossmanLarson, abx.BranchedWords),
+        (abx.MultiIndex, abx.GrossmanLarson),
+    ],
+)
+def test_conversions_that_do_not_exist(source, target):
+    with pytest.raises(ValueError, match="no Hopf-algebra morphism"):
+        algebra.primitive_conversion(source(2, 4), target(2, 4))
 
 
 @pytest.mark.parametrize("dim, depth", SIZES)

@@ -1,4 +1,4 @@
-"""The laws of a Hopf algebra, one suite for all four, exact on random rationals."""
+"""The laws of a Hopf algebra, one suite for all, exact on random rationals."""
 
 import itertools as it
 from fractions import Fraction
@@ -19,6 +19,9 @@ ALGEBRAS = [
     abx.MuntheKaasWright(1, 4),
     abx.MuntheKaasWright(2, 3),
     abx.Ito(2, 4),
+    abx.BranchedWords(2, 4),
+    abx.MultiIndex(1, 5),
+    abx.MultiIndex(2, 4),
 ]
 laws = settings(max_examples=12, deadline=None, derandomize=True)
 fractions = st.fractions(min_value=-2, max_value=2, max_denominator=4)

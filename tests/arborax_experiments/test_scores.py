@@ -5,7 +5,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from arborax.datasets import BlackScholes, RoughBergomi
+from arborax.datasets import RoughBergomi
 from arborax_experiments.rough_bergomi import RoughBergomiTask
 from arborax_experiments.rough_bergomi.features import PathFeatures
 from arborax_experiments.rough_bergomi.scores import (
@@ -55,7 +55,7 @@ def test_true_law_scores_its_floor(rough, fresh):
 
 
 def test_another_law_is_found_out(rough, fresh):
-    other = BlackScholes(steps=512).sample(1024, key=jr.PRNGKey(1)).values
+    other = RoughBergomi(steps=512, eta=0.0).sample(1024, key=jr.PRNGKey(1)).values
     found = score(other, rough[:1024], rough[1024:], CONFIG, fresh=fresh)
     for name in ("ks", "fresh_ks"):
         assert (np.array(found[name])[:6] > 2 * np.array(found["floor"])[:6]).all()
@@ -97,7 +97,7 @@ def test_bracket_column(rough):
 
 
 def test_smile_of_black_scholes_is_flat():
-    data = BlackScholes(steps=4, volatility=0.2).sample(100_000, key=jr.PRNGKey(0))
+    data = RoughBergomi(steps=4, eta=0.0).sample(100_000, key=jr.PRNGKey(0))
     found, error = smile(data.values[:, -1, 0], 1.0)
     assert (error > 1e-4).all() and (error < 0.003).all()
     assert (np.abs(found - 0.2) < 4 * error).all()

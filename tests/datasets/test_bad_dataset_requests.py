@@ -56,7 +56,7 @@ def test_keys_of_both_kinds():
             "`eta` must be",
         ),
         (
-            lambda: sample(ds.BlackScholes(volatility=-1.0), 2, key=KEY),
+            lambda: sample(ds.RoughBergomi(xi=-1.0), 2, key=KEY),
             ValueError,
             "posit",
         ),
@@ -65,7 +65,11 @@ def test_keys_of_both_kinds():
             ValueError,
             "`mean`",
         ),
-        (lambda: plainly(ds.dataset, ds.Bergomi, 2), TypeError, "`law` must be a law"),
+        (
+            lambda: plainly(ds.dataset, ds.RoughBergomi, 2),
+            TypeError,
+            "`law` must be a law",
+        ),
         (lambda: plainly(ds.dataset, LAW, 2, seed=KEY), TypeError, "`seed` must be a"),
         (lambda: plainly(ds.dataset, LAW, "a"), TypeError, "`paths` must be a whole"),
         (lambda: LAW.sample(3, key=KEY).split(), ValueError, "3 paths are too few"),

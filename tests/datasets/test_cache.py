@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import arborax.datasets as datasets
-from arborax.datasets import BlackScholes, dataset, RoughBergomi, RoughOrnsteinUhlenbeck
+from arborax.datasets import dataset, RoughBergomi, SPDDiffusion
 
 
 SMALL = RoughBergomi(steps=8)
@@ -61,21 +61,21 @@ def test_damaged_file_is_replaced(tmp_path, monkeypatch, harm):
 
 
 def test_law_without_brackets(tmp_path):
-    law = RoughOrnsteinUhlenbeck(steps=8)
+    law = SPDDiffusion(steps=8)
     for _ in range(2):
         assert dataset(law, 10, folder=tmp_path).brackets is None
 
 
 def test_default_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("ARBORAX_CACHE", str(tmp_path / "here"))
-    dataset(BlackScholes(steps=8), 3)
+    dataset(RoughBergomi(steps=8, eta=0.0), 3)
     assert len(list((tmp_path / "here").iterdir())) == 1
     monkeypatch.delenv("ARBORAX_CACHE")
     assert datasets.cache_folder().name == "arborax"
 
 
 def test_splits_are_disjoint_and_complete():
-    data = BlackScholes(steps=8).sample(1003, key=jr.PRNGKey(0))
+    data = RoughBergomi(steps=8, eta=0.0).sample(1003, key=jr.PRNGKey(0))
     parts = data.split()
     assert [len(part) for part in parts] == [802, 100, 101]
     joined = np.concatenate([part.values for part in parts])

@@ -71,7 +71,7 @@ def cut(data, train, validation):
     return [part.values for part in parts]
 
 
-DATA = ds.BlackScholes(steps=3).sample(12, key=KEY)
+DATA = ds.RoughBergomi(steps=3, eta=0.0).sample(12, key=KEY)
 Q = RNG.normal(size=(6, 4))
 Q /= np.linalg.norm(Q, axis=1, keepdims=True)
 STAMPS = np.arange(6) / 20
@@ -173,8 +173,9 @@ FLAT = {
 CASES = [
     of_law(kind)
     for kind in (
-        *(ds.BlackScholes, ds.Bergomi, ds.RoughBergomi, ds.OrnsteinUhlenbeck),
-        *(ds.RoughOrnsteinUhlenbeck, ds.SPDDiffusion),
+        ds.RoughBergomi,
+        ds.OrnsteinUhlenbeck,
+        ds.SPDDiffusion,
     )
 ]
 CASES += [
@@ -205,11 +206,9 @@ CASES += [
         "dataset",
         lambda **options: ds.dataset(**options).values,
         replaced(
-            dict(law=ds.BlackScholes(steps=2), paths=2, folder=tempfile.mkdtemp()),
+            dict(law=ds.RoughBergomi(steps=2), paths=2, folder=tempfile.mkdtemp()),
             dict(
-                law=st.sampled_from(
-                    [ds.Bergomi, None, ds.BlackScholes(volatility=-1.0)]
-                ),
+                law=st.sampled_from([ds.RoughBergomi, None, ds.RoughBergomi(xi=-1.0)]),
                 paths=wholes,
                 seed=wholes,
                 dtype=dtypes,

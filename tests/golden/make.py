@@ -406,7 +406,6 @@ _KERNELS: dict[str, dict[str, Any]] = {
     "branched rbf 3": dict(kind="branched", depth=3, static_kernel="rbf"),
     "planar rbf 2": dict(kind="planar", depth=2, static_kernel="rbf"),
     "series": dict(solver="series"),
-    "refined": dict(refinement=1),
     "features": dict(depth=4, method="features"),
     "recursion": dict(depth=4, method="recursion"),
     "trees": dict(kind="branched", depth=3, inner_product="trees"),
@@ -435,6 +434,23 @@ for _kind in KINDS[1:]:
             bracket_steps(2, 4, 2),
         )
     )
+
+
+def halved(x: Any) -> Any:
+    """The path with the middle of each segment."""
+    middle = (x[:, 1:] + x[:, :-1]) / 2
+    pairs = jnp.stack([x[:, :-1], middle], axis=2)
+    return jnp.concatenate([pairs.reshape(len(x), -1, x.shape[-1]), x[:, -1:]], axis=1)
+
+
+case("gram refined")(
+    ft.partial(
+        value_and_gradient,
+        lambda x, y: abx.signature_gram(halved(x), halved(y)),
+        X,
+        Y,
+    )
+)
 
 
 @case("gram symmetric")

@@ -32,7 +32,7 @@ ONE_PATH = {
     "kernel, left": lambda x: abx.signature_kernel(x, GOOD),
     "kernel, right": lambda x: abx.signature_kernel(GOOD, x, "branched", 2),
     "features": KERNEL.features,
-    "random features": MAPS,
+    "random features": MAPS.features,
 }
 SAMPLES = {
     "gram": abx.signature_gram,
@@ -107,9 +107,6 @@ def test_dtypes_and_batches():
             _refused(run, single, GOOD, kernel, match="dtype")
     _refused(abx.signature_kernel, single, GOOD, match="dtype")
     _refused(abx.signature_kernel, GOOD, GOOD[:2], match="signature_gram")
-    _refused(abx.signature_gram, GOOD, lengths_x=jnp.asarray([1, 2]), match="lengths")
-    _refused(abx.signature_gram, GOOD, lengths_x=jnp.asarray([1, 2, 9]), match="length")
-    _refused(abx.signature_gram, GOOD, mask_x=jnp.ones((3, 5), bool), match="mask")
     _refused(KERNEL.gram, GOOD, brackets_x=jnp.ones((3, 4, 2, 2)), match="brackets")
     _refused(KERNEL.gram, GOOD, brackets_x="realized", match="realised")
 
@@ -158,9 +155,31 @@ def test_options():
     _refused(abx.embed, GOOD, KERNEL, batch=0, match="batch")
     _refused(abx.RandomFourierSignature, 0, key=jr.key(0), match="dim")
     _refused(abx.expected_signature, GOOD, 0, match="depth")
-    _refused(abx.safe_scale, GOOD, GOOD * jnp.nan, match="NaN")
     weights = np.ones(3, int)
     _refused(abx.robust_normalisation, jnp.ones((2, 4)), weights, match="weights")
+
+
+@pytest.mark.parametrize("scale", [None, 2.0, "auto"])
+def test_fit_reads_all_its_arguments(scale):
+    kernel = abx.SignatureKernel("ito", 2, scale=scale)
+    _refused(kernel.fit, GOOD, GOOD, brackets_y="typo", match="typo")
+    _refused(kernel.fit, GOOD, brackets_y="realised", match="`y`")
+    _refused(kernel.gram, GOOD, brackets_y="realised", match="`y`")
+    _refused(kernel.fit, GOOD, GOOD[..., :1], match="channels")
+    _refused(kernel.fit, GOOD[0], match="sample")
+
+
+def test_no_option_is_passed_over():
+    target = abx.embed(GOOD, KERNEL)
+    options = {"brackets_y": "realised"}
+    _refused(abx.mmd, GOOD, target, KERNEL, **options, match="embed")
+    _refused(abx.mmd, GOOD, GOOD, KERNEL, unbiased="no", match="unbiased")
+    _refused(abx.signature_score, GOOD, GOOD, data_term="no", match="data_term")
+    _refused(KERNEL.features, GOOD, robust="no", match="robust")
+    _refused(KERNEL.features, GOOD, bound=0.0, match="bound")
+    _refused(abx.expected_signature, GOOD, 2, martingale="no", match="martingale")
+    plain = abx.SignatureKernel("geometric", 2)
+    _refused(plain.features, GOOD, brackets="realised", match="brackets")
 
 
 @pytest.mark.parametrize("kernel", [COMPLETE, KERNEL, abx.SignatureKernel("branched")])

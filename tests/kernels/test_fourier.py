@@ -27,7 +27,7 @@ def test_estimates_the_rbf_kernel(kind, rng):
         scales=(1.0,),
         add_time=False,
     )
-    got = 1 + maps(x) @ maps(y).T
+    got = 1 + maps.features(x) @ maps.features(y).T
     expected = abx.signature_gram(x, y, kind, 3, static_kernel="rbf")
     np.testing.assert_allclose(got, expected, atol=0.05)
 
@@ -38,7 +38,7 @@ def test_fourth_level_and_time(rng):
     maps = abx.RandomFourierSignature(
         1, key=jr.key(1), levels=4, features=20000, scales=(1.0,), time_scale=1.0
     )
-    got = 1 + maps(x) @ maps(y).T
+    got = 1 + maps.features(x) @ maps.features(y).T
     expected = abx.signature_gram(x, y, "ito", 4, static_kernel="rbf", add_time=True)
     np.testing.assert_allclose(got, expected, atol=0.06)
 
@@ -47,12 +47,14 @@ def test_fit_standardises(rng):
     data = 5 + 3 * _paths(rng, 200, 9)
     maps = abx.RandomFourierSignature(2, key=jr.key(0), features=32)
     fitted = maps.fit(data)
-    values = fitted(data)
+    values = fitted.features(data)
     spread = np.std(values, axis=0) * np.sqrt(values.shape[1])
     np.testing.assert_allclose(spread, 1, rtol=1e-6)
     # Invariant under affine changes of the channels, once fitted.
     moved = maps.fit(2 * data - 1)
-    np.testing.assert_allclose(moved(2 * data - 1), values, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(
+        moved.features(2 * data - 1), values, rtol=1e-6, atol=1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", ["ito", "branched"])
@@ -62,9 +64,9 @@ def test_brackets(kind, rng):
     maps = abx.RandomFourierSignature(
         1, key=jr.key(2), kind=kind, levels=2, features=16, scales=(1.0,)
     )
-    plain = maps(fine)
-    realised = maps(fine, brackets="realised")
-    doubled = maps(fine, brackets=2 * jnp.diff(fine, axis=1)[..., None] ** 2)
+    plain = maps.features(fine)
+    realised = maps.features(fine, brackets="realised")
+    doubled = maps.features(fine, brackets=2 * jnp.diff(fine, axis=1)[..., None] ** 2)
     near, far = jnp.abs(realised - plain), jnp.abs(doubled - plain)
     assert float(jnp.mean(near)) < 0.05 * float(jnp.mean(far))
 
@@ -76,7 +78,7 @@ def test_gradient_blocks_and_dtype(rng, monkeypatch):
     maps = abx.RandomFourierSignature(2, key=jr.key(0), kind="branched", features=8)
 
     def loss(z):
-        return jnp.sum(jnp.sin(maps(z, brackets=a)))
+        return jnp.sum(jnp.sin(maps.features(z, brackets=a)))
 
     direction = jnp.asarray(rng.standard_normal(x.shape))
     h = 1e-6
@@ -85,12 +87,12 @@ def test_gradient_blocks_and_dtype(rng, monkeypatch):
     np.testing.assert_allclose(jnp.sum(gradient * direction), slope, rtol=1e-5)
     monkeypatch.setattr("arborax.kernels._fourier._BLOCK", 2 * 5 * 8)
     short, inside = x[:, :5], a[:, :4]
-    rows = [maps(short[i], brackets=inside[i]) for i in range(5)]
-    blocked = maps(short, brackets=inside)
+    rows = [maps.features(short[i], brackets=inside[i]) for i in range(5)]
+    blocked = maps.features(short, brackets=inside)
     np.testing.assert_allclose(blocked, jnp.stack(rows), rtol=1e-9, atol=1e-12)
-    single = maps(x.astype(jnp.float32))
+    single = maps.features(x.astype(jnp.float32))
     assert single.dtype == jnp.float32
-    np.testing.assert_allclose(single, maps(x), atol=1e-4)
+    np.testing.assert_allclose(single, maps.features(x), atol=1e-4)
 
 
 def test_cosines_of_turns(rng):

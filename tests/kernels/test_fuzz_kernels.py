@@ -30,6 +30,7 @@ X = RNG.normal(size=(3, 4, 2))
 Y = RNG.normal(size=(3, 4, 2)) + 0.1
 TS = np.linspace(0, 1, 4)
 PATH = abx.SampledPath(TS, X, finite_variation=(0,))
+GAPS = abx.SampledPath(TS, X, np.broadcast_to(MASK, (3, 4, 2)), np.array([4, 2, 1]))
 ITO = abx.SampledPath(TS, X, brackets=np.broadcast_to(np.eye(2) / 4, (3, 3, 2, 2)))
 KEY = jax.random.key(0)
 
@@ -39,7 +40,7 @@ paths = st.one_of(
     st.sampled_from(
         [(3, 4, 2), (3, 1, 2), (1, 4, 2), (3, 4, 3), (4, 2), (0, 4, 2)]
     ).flatmap(lambda shape: arrays(*shape)),
-    st.sampled_from([PATH, ITO]),
+    st.sampled_from([PATH, GAPS, ITO]),
 )
 kinds = st.sampled_from(["geometric", "ito", "branched", "planar", "typo", None, 2])
 depths = st.sampled_from([None, 1, 2, 3, 0, -1, 2.0, "2", True])
@@ -56,13 +57,6 @@ scales = st.sampled_from(
     + [np.float32(0.5), 1, True, 1j]
 )
 flags = st.sampled_from([True, False, None, 1, "yes", np.True_])
-masks = st.sampled_from(
-    [MASK[:, 0], np.broadcast_to(MASK, (3, 4, 2)), np.ones(3, bool), np.ones(4, int)]
-    + [np.zeros(4, bool), "mask", 1]
-)
-lengths = st.sampled_from(
-    [3, np.array([4, 2, 1]), np.array([0, 2, 9]), 2.0, "3", np.array([1, 2])]
-)
 numbers = st.sampled_from([0.5, 1, 0.0, -1.0, np.nan, np.inf, 1e30, "1", None, [1.0]])
 dtypes = st.sampled_from([None, np.float32, np.float16, np.int32, "typo", complex])
 
@@ -79,23 +73,11 @@ CHOICES = dict(
     add_basepoint=flags,
     lead_lag=flags,
     solver=st.sampled_from(["goursat", "series", "typo", None]),
-    refinement=st.sampled_from(
-        [1, (0, 1), -1, (1,), (1, 2, 3), 1.5, "1", None, [0, 1]]
-    ),
     method=st.sampled_from(["auto", "recursion", "features", "typo", None]),
     inner_product=st.sampled_from(["hopf", "trees", "typo", None]),
     normalise=flags,
 )
-SIDES = dict(
-    x=paths,
-    y=paths,
-    brackets_x=brackets,
-    brackets_y=brackets,
-    lengths_x=lengths,
-    lengths_y=lengths,
-    mask_x=masks,
-    mask_y=masks,
-)
+SIDES = dict(x=paths, y=paths, brackets_x=brackets, brackets_y=brackets)
 GOOD = [
     dict(x=X, y=Y),
     dict(x=X, y=Y, kind="ito", depth=2),
@@ -124,7 +106,7 @@ OBJECTIVE = [dict(x=X, y=Y, kernel=kernel) for kernel in KERNELS]
 OBJECTIVE_WILD = dict(
     x=laws, y=laws, kernel=kernels, brackets_x=brackets, brackets_y=brackets
 )
-FITTED = dict(x=paths, brackets=brackets, lengths=lengths, mask=masks)
+FITTED = dict(x=paths, brackets=brackets)
 GRAM = np.asarray(K.signature_gram(np.concatenate([X, Y]), depth=2))
 
 CASES = [
@@ -189,14 +171,13 @@ CASES = [
         K.expected_signature,
         calls(
             [dict(x=X, depth=2), dict(x=X, depth=2, martingale=True)],
-            dict(x=paths, depth=depths, add_time=flags, add_basepoint=flags)
-            | dict(lengths=lengths, mask=masks)
+            dict(x=paths, depth=depths)
             | dict(martingale=st.sampled_from([True, (True, False), (True,), 1, "a"])),
         ),
     ),
     (
         "RandomFourierSignature",
-        lambda x, **rest: K.RandomFourierSignature(**rest)(x),
+        lambda x, **rest: K.RandomFourierSignature(**rest).features(x),
         calls(
             [dict(x=X, dim=2, key=KEY, features=4, levels=2)],
             dict(x=paths, dim=counts, key=keys, kind=kinds, levels=counts)
@@ -208,49 +189,11 @@ CASES = [
     ),
     (
         "RandomFourierSignature.fit",
-        lambda x, **rest: FOURIER.fit(x, **rest)(X),
+        lambda x, **rest: FOURIER.fit(x, **rest).features(X),
         calls([dict(x=X)], FITTED),
     ),
-    ("RandomFourierSignature.call", FOURIER, calls([dict(x=X)], FITTED)),
+    ("RandomFourierSignature.features", FOURIER.features, calls([dict(x=X)], FITTED)),
     ("cosine", K.cosine, calls([dict(turns=X)], dict(turns=turns))),
-    (
-        "safe_scale",
-        K.safe_scale,
-        calls(
-            [dict(x=X, y=Y)],
-            dict(x=paths, y=paths, brackets_x=brackets, brackets_y=brackets)
-            | dict(mode=st.sampled_from(["bounded", "typo", None])),
-        ),
-    ),
-    (
-        "explicit_features",
-        K.explicit_features,
-        calls(
-            [
-                dict(points=X, brackets=None, kind=kind, depth=2)
-                for kind in ("geometric", "ito", "branched", "planar")
-            ],
-            dict(points=paths, brackets=brackets, kind=kinds, depth=depths)
-            | dict(inner_product=CHOICES["inner_product"]),
-        ),
-    ),
-    (
-        "feature_count",
-        K.feature_count,
-        calls(
-            [dict(kind="branched", dim=2, depth=2)],
-            dict(kind=kinds, dim=counts, depth=depths),
-        ),
-    ),
-    (
-        "feature_weights",
-        K.feature_weights,
-        calls(
-            [dict(kind="branched", dim=2, depth=2)],
-            dict(kind=kinds, dim=counts, depth=depths)
-            | dict(inner_product=CHOICES["inner_product"]),
-        ),
-    ),
     (
         "robust_normalisation",
         K.robust_normalisation,

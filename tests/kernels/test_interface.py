@@ -19,8 +19,8 @@ def test_padding_is_exact(kind, depth, rng):
     x, y = _paths(rng, 2, 6), _paths(rng, 2, 5)
     junk = jnp.full((2, 3, 2), 7.0)
     padded = jnp.concatenate([x, junk], axis=1)
-    lengths = jnp.asarray([6, 6])
-    got = abx.signature_gram(padded, y, kind, depth, lengths_x=lengths)
+    path = abx.SampledPath(jnp.linspace(0, 1, 9), padded, lengths=jnp.asarray([6, 6]))
+    got = abx.signature_gram(path, y, kind, depth)
     np.testing.assert_allclose(got, abx.signature_gram(x, y, kind, depth), rtol=1e-12)
 
 
@@ -29,9 +29,9 @@ def test_padding_with_brackets(rng):
     a = jnp.asarray(np.abs(rng.standard_normal((2, 3, 1, 1))) * np.eye(2))
     padded = jnp.concatenate([x, x[:, -1:] + 1], axis=1)
     wide = jnp.concatenate([a, jnp.ones((2, 1, 2, 2))], axis=1)
-    lengths = jnp.asarray([4, 4])
+    path = abx.SampledPath(jnp.linspace(0, 1, 5), padded, lengths=jnp.asarray([4, 4]))
     options = {"kind": "branched", "depth": 3}
-    got = abx.signature_gram(padded, y, brackets_x=wide, lengths_x=lengths, **options)
+    got = abx.signature_gram(path, y, brackets_x=wide, **options)
     expected = abx.signature_gram(x, y, brackets_x=a, **options)
     np.testing.assert_allclose(got, expected, rtol=1e-10)
 
@@ -58,7 +58,8 @@ def test_sampled_path_brings_brackets_and_mask(rng):
     np.testing.assert_allclose(got, expected, rtol=1e-12)
     mask = jnp.asarray([True, False, True, True, True])
     filled = x.at[:, 1].set((x[:, 0] + x[:, 2]) / 2)
-    got = abx.signature_kernel(x, y, mask_x=jnp.broadcast_to(mask, (2, 5)))
+    holes = abx.SampledPath(path.ts, x, mask=jnp.broadcast_to(mask, (2, 5)))
+    got = abx.signature_kernel(holes, y)
     np.testing.assert_allclose(got, abx.signature_kernel(filled, y), rtol=1e-10)
 
 
@@ -76,16 +77,17 @@ def test_missing_points_are_no_increments(kind, rng):
     x, y = _paths(rng, 2, 9), _paths(rng, 2, 5)
     keep = np.array([0, 2, 3, 6, 8])
     mask = jnp.zeros((2, 9), bool).at[:, keep].set(True)
-    holes = jnp.where(mask[..., None], x, jnp.nan)
+    values = jnp.where(mask[..., None], x, jnp.nan)
+    holes = abx.SampledPath(jnp.linspace(0, 1, 9), values, mask=mask)
     kernel = abx.SignatureKernel(kind, 3, method="recursion")
     for brackets in ("left-point", "realised"):
-        got = kernel.gram(holes, y, mask_x=mask, brackets_x=brackets)
+        got = kernel.gram(holes, y, brackets_x=brackets)
         # Interpolation splits an increment, but not its bracket.
         if brackets == "left-point":
             expected = kernel.gram(x[:, keep], y, brackets_x=brackets)
             np.testing.assert_allclose(got, expected, rtol=1e-11)
         _, full = kernel.prepared(x[:, keep], brackets)
-        _, split = kernel.prepared(holes, brackets, mask=mask)
+        _, split = kernel.prepared(holes, brackets)
         if full is not None:
             np.testing.assert_allclose(split.sum(1), full.sum(1), rtol=1e-11)
 
@@ -159,7 +161,6 @@ def test_robust_normalisation(rng):
     "options, message",
     [
         ({"depth": 0}, "at least 1"),
-        ({"kind": "ito", "refinement": 1}, "Goursat"),
         ({"method": "features"}, "finite `depth`"),
         ({"static_kernel": "quartic"}, "Unknown static kernel"),
         ({"inner_product": "trees", "depth": 2}, "branched"),

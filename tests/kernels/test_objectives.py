@@ -164,7 +164,7 @@ def test_power_against_stratonovich_drift(rng):
     ]
     maps = abx.RandomFourierSignature(1, key=jr.key(0), levels=2, features=48)
     maps = maps.fit(paths[0])
-    fx, fy = (maps(p).reshape(tests, n, -1) for p in paths)
+    fx, fy = (maps.features(p).reshape(tests, n, -1) for p in paths)
     assert np.mean(_p_values(fx, fy, jr.key(3)) <= 0.05) > 0.8
 
 

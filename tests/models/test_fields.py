@@ -100,7 +100,7 @@ def test_activations(name):
     agree(ours, plain, 1e-4 if dtype == jnp.float32 else 1e-11)
 
 
-def compare(ours, plain, alg, geometry, dtype):
+def compare(ours, plain, alg, geometry, dtype, tolerance=None):
     """Two window fields: of an Equinox module, and of a plain function of the module
     and the point, for two points inside a loop of two log-signatures."""
     point = jax.vmap(lambda k: geometry.random_point(key=k, dtype=dtype))
@@ -126,7 +126,7 @@ def compare(ours, plain, alg, geometry, dtype):
     got = derivatives(total(lambda module: module), args, direction)
     opaque = lambda module: lambda y: plain(module, y)  # noqa: E731
     want = derivatives(total(opaque), args, direction)
-    agree(got, want, 3e-4 if dtype == jnp.float32 else 1e-9)
+    agree(got, want, tolerance or (3e-4 if dtype == jnp.float32 else 1e-9))
 
 
 def vector_field(activation, last, channels, geometry, dtype, width=4):
@@ -175,10 +175,15 @@ def test_all_vector_fields(name, depth):
     turn = list(ACTIVATIONS).index(name)
     settings = list(it.product(ALGEBRAS, SPACES, (jnp.float64, jnp.float32)))
     algebra, space, dtype = settings[(turn + 9 * (depth - 2)) % len(settings)]
+    # Squares of squares: values of 1e7 inside a sine, of which single precision has no
+    # digits and double precision nine.
+    large = (name, depth) == ("square", 3)
+    dtype = jnp.float64 if large else dtype
     geometry, alg = SPACES[space], ALGEBRAS[algebra](2, depth)
     last = ACTIVATIONS[name] if depth == 2 else identity
     field = vector_field(ACTIVATIONS[name], last, 2, geometry, dtype)
-    compare(field, plain_vector_field, alg, geometry, dtype)
+    tolerance = 1e-7 if large else None
+    compare(field, plain_vector_field, alg, geometry, dtype, tolerance)
 
 
 @pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.slow)])

@@ -268,3 +268,27 @@ def test_a_right_answer_or_a_clear_refusal(name, function, strategies):
 @names
 def test_many_inputs(name, function, strategies):
     fuzz(name, function, strategies, LONG)
+
+
+n = np.int64
+NEURAL = dict(hidden=n(3), width=n(3), depth=n(1), initial_depth=n(1), key=KEY)
+STACK = dict(size=n(4), heads=n(2), chunk=n(4), key=KEY)
+NUMPY_SIZES = {
+    "BNRDE": lambda: M.BNRDE(abx.Ito(2, 2), n(1), window=n(4), **NEURAL),
+    "LogNCDE": lambda: M.LogNCDE(n(2), n(1), log_depth=n(2), **NEURAL),
+    "NRDE": lambda: M.NRDE(n(2), n(1), initial_width=n(2), **NEURAL),
+    "NCDE": lambda: M.NCDE(n(2), n(1), max_steps=n(9), **NEURAL),
+    "NCDEpp": lambda: M.NCDEpp(n(2), n(1), **NEURAL),
+    "GRU": lambda: M.GRU(n(2), n(1), hidden=n(3), initial_depth=n(1), key=KEY),
+    "XLSTM": lambda: M.XLSTM(n(2), n(1), **STACK),
+    "StackedXLSTM": lambda: M.StackedXLSTM(n(2), n(1), layers=n(2), **STACK),
+    "MNODE": lambda: M.MNODE(width=n(3), depth=n(1), substeps=n(2), key=KEY),
+}
+
+
+@pytest.mark.parametrize("name", NUMPY_SIZES)
+def test_sizes_of_numpy(name):
+    """They are held as Python integers: static fields of another type warn, and
+    warnings are errors here."""
+    fields = jax.tree.leaves(vars(NUMPY_SIZES[name]()))
+    assert not any(isinstance(field, np.generic) for field in fields)

@@ -168,8 +168,8 @@ SHAPE_ERRORS = {
     "mask dtype": (dict(mask=np.ones(4)), TypeError, "boolean"),
     "lengths shape": (dict(lengths=np.array([2, 2])), ValueError, "batch shape"),
     "lengths dtype": (dict(lengths=2.0), TypeError, "integers"),
-    "brackets": (dict(brackets=np.zeros((4, 2, 2))), ValueError, "one matrix for each"),
-    "brackets rank": (dict(brackets=np.zeros((2, 2))), ValueError, "one matrix"),
+    "brackets": (dict(brackets=np.zeros((4, 2, 2))), ValueError, "one entry for each"),
+    "brackets rank": (dict(brackets=np.zeros((2, 2))), ValueError, "one entry"),
     "brackets dtype": (
         dict(brackets=np.zeros((3, 2, 2), np.float32)),
         TypeError,

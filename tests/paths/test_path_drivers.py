@@ -195,7 +195,7 @@ def test_errors():
         abx.riemann_liouville(4, 0.0, key=key)
     with pytest.raises(ValueError, match="at least 1"):
         abx.fractional_brownian(0, 0.3, key=key)
-    with pytest.raises(ValueError, match="positive and finite"):
+    with pytest.raises(ValueError, match="strictly between"):
         abx.riemann_liouville(4, 0.3, horizon=-1.0, key=key)
     with pytest.raises(ValueError, match="`increments` must be finite"):
         abx.riemann_liouville(2, 0.3, increments=np.array([[1.0], [np.inf]]), key=key)

@@ -244,7 +244,7 @@ def test_by_points_of_one_point():
 TS = np.arange(4.0)
 BAD_KNOTS = {
     "unsorted": (TS, [0.0, 2.0, 1.0], ValueError, "strictly increasing"),
-    "no extent": (TS, [0.0, 1.0, 1.0], ValueError, "every window has an extent"),
+    "no extent": (TS, [0.0, 1.0, 1.0], ValueError, "`knots` must be strictly"),
     "no window": (TS, [0.0], ValueError, "at least two"),
     "before": (TS, [-0.5, 1.0], ValueError, "outside"),
     "after": (TS, [0.5, 3.5], ValueError, "outside"),

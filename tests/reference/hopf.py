@@ -1,10 +1,11 @@
-"""The four algebras on dicts {key: Fraction}; the unit is the key `()`.
+"""The algebras on dicts {key: Fraction}; the unit is the key `()`.
 
 Elements hold *coefficients*. Coordinates in the library's sense are pairings: the same
-numbers, except in Grossman-Larson where `<x, f> = sigma(f) c_f`.
+numbers, except in Grossman-Larson and for multi-indices: `<x, f> = sigma(f) c_f`.
 """
 
 import itertools as it
+import math
 from collections import defaultdict
 from fractions import Fraction
 from functools import cache
@@ -163,6 +164,68 @@ class Ito(Algebra):
         return (*((i,) for i in range(self.dim)), *pairs)
 
 
+class BranchedWords(Ito):
+    """The letters of Ito, and ladders (i, j, k) of weight 3 unless i <= j > k."""
+
+    def letters(self):
+        triples = it.product(range(self.dim), repeat=3)
+        triples = (t for t in triples if t[0] > t[1] or t[1] <= t[2])
+        return (*super().letters(), *triples)
+
+
+class MultiIndex(Algebra):
+    """Forests of multisets of (label, number of children), one for each tree."""
+
+    @staticmethod
+    def weight(key):
+        return sum(len(index) for index in key)
+
+    def canonical(self, key):
+        return tuple(sorted(tuple(sorted(index)) for index in key))
+
+    @staticmethod
+    def of_tree(tree):
+        label, children = tree
+        letters = [(label, len(children))]
+        for child in children:
+            letters += MultiIndex.of_tree(child)
+        return letters
+
+    def of_forest(self, forest):
+        return self.canonical(self.of_tree(tree) for tree in forest)
+
+    @cache
+    def keys(self, n):
+        return tuple({self.of_forest(f) for f in trees.forests(self.dim, n)})
+
+    def sigma(self, key):
+        value = 1
+        for _, group in it.groupby(key):
+            value *= math.factorial(len(list(group)))
+        return value * math.prod(math.factorial(k) for index in key for _, k in index)
+
+    def multiply_keys(self, a, b):
+        """Every member of `a` stays, or differentiates one letter of `b`."""
+        letters = [(m, p) for m, index in enumerate(b) for p in range(len(index))]
+        out = []
+        for targets in it.product([None, *letters], repeat=len(a)):
+            kept = [index for index, target in zip(a, targets) if target is None]
+            grown = [[list(letter) for letter in index] for index in b]
+            for index, target in zip(a, targets):
+                if target is not None:
+                    member, place = target
+                    grown[member][place][1] += 1
+            for index, target in zip(a, targets):
+                if target is not None:
+                    grown[target[0]] += [list(letter) for letter in index]
+            grown = [tuple(tuple(letter) for letter in index) for index in grown]
+            out.append(self.canonical((*kept, *grown)))
+        return out
+
+    def character_product(self, a, b):
+        return [self.canonical(a + b)]
+
+
 class GrossmanLarson(Algebra):
     def keys(self, n):
         return trees.forests(self.dim, n)
@@ -202,9 +265,9 @@ def bracket_basis(ref, letters, primitives):
     """Elements of the primitive basis.
 
     `letters` fixes the total order of the letters; for Grossman-Larson the basis dual
-    to the coordinates <lambda, tree> is tree / sigma(tree).
+    to the coordinates <lambda, tree> is tree / sigma(tree), and so for multi-indices.
     """
-    if isinstance(ref, GrossmanLarson):
+    if isinstance(ref, GrossmanLarson | MultiIndex):
         return [ref.from_pairings({(t,): 1}) for t in primitives]
     rank = {a: i for i, a in enumerate(letters)}
     elements = [letter_element(ref, a) for a in letters]

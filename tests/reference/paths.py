@@ -96,7 +96,8 @@ def left_point_sums(ref, path, tree):
 
 
 def ito_image(ref, element):
-    """Image of an Ito element in a tree algebra: (i,) -> vertex, (i, j) -> S_ij."""
+    """Image of an Ito element in a tree algebra: (i,) -> vertex, (i, j) -> S_ij, and,
+    of branched words, (i, j, k) -> [[i]_j]_k."""
     terms = []
     for word, value in element.items():
         image = UNIT
@@ -109,6 +110,9 @@ def ito_image(ref, element):
 def ito_letter(letter):
     if len(letter) == 1:
         return {(vertex(letter[0]),): Fraction(1)}
+    if len(letter) == 3:
+        i, j, k = letter
+        return {((k, (ladder(i, j),)),): Fraction(1)}
     i, j = letter
     half = Fraction(1, 2)
     return add((half, {(ladder(j, i),): 1}), (half, {(ladder(i, j),): 1}))

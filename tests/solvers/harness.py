@@ -110,7 +110,7 @@ def window_log_signatures(xs, alg, sizes, brackets=None):
     pieces = jnp.stack(
         [xs[:, k * steps : (k + 1) * steps + 1] for k in range(largest)], axis=1
     )
-    if brackets == "time":  # identity, per unit time
+    if isinstance(brackets, str) and brackets == "time":  # identity, per unit time
         share = jnp.eye(alg.dim) / (xs.shape[1] - 1)
         shape = (*pieces.shape[:2], steps, alg.dim, alg.dim)
         brackets = jnp.broadcast_to(share, shape)

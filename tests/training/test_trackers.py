@@ -9,8 +9,8 @@ import jax.random as jr
 import numpy as np
 import pytest
 
+from arborax._extras import require
 from arborax.training import fit, JSONL, read_log, Tracker, trackers
-from arborax.training._extras import require
 
 from .helpers import mlp, objective, regression
 

@@ -8,7 +8,6 @@ beside it, and `plain` switches to that.
 from ._barrier import barrier as barrier, barrier_back as barrier_back
 from ._einsum import (
     outer as outer,
-    rows_product as rows_product,
     scale as scale,
     small_einsum as small_einsum,
     small_product as small_product,

@@ -6,13 +6,11 @@ of a batch. Here such sums are chains of additions that fuse with whatever is ar
 them. As a primitive whose transposes are of the same kind they stay so in derivatives
 of every order; the derivative of a broadcast product is such a sum as well.
 
-The axis that `vmap` adds may go to three places:
+The axis that `vmap` adds may go to two places:
 
 * `"first"`: the usual one, best if the last axis of the tensors is long;
 * `"last"`: for tensors whose axes are all short. Neighbouring numbers then belong to
-  neighbouring paths and are computed together;
-* `"rows"`: into the axis `r` that one operand and the output share. All rows, whatever
-  axes they come from, enter one matrix product of the library.
+  neighbouring paths and are computed together.
 """
 
 import functools as ft
@@ -28,14 +26,14 @@ from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
 from ._barrier import barrier
-from ._sizes import broadcast_size, first_size, is_symbolic
+from ._sizes import broadcast_size, is_symbolic
 from ._switch import uses
 from ._varying import vary_alike
 
 
-Place = Literal["first", "last", "rows"]
+Place = Literal["first", "last"]
 
-_TERMS = {"first": 32, "last": 256, "rows": 0}  # longer sums are left to the library
+_TERMS = {"first": 32, "last": 256}  # longer sums are left to the library
 _SHORT_ROW = 8  # the same for sums along the last axis, which do not run side by side
 _CHAIN = 24  # longer sums, batch last, are taken in two steps
 _BROADCAST = 16  # length of sums over broadcast batch axes that are written out
@@ -47,28 +45,22 @@ def _parse(spec: str) -> tuple[str, str, str]:
     return a, b, out
 
 
-def _split(shape: tuple, letters: str, place: Place) -> tuple[tuple, tuple]:
-    """The axes of the batch, and those of the letters."""
-    if place == "last":
-        return shape[len(letters) :], shape[: len(letters)]
-    cut = len(shape) - len(letters)
-    return shape[:cut], shape[cut:]
-
-
-def _sizes(spec: str, a: Any, b: Any, place: Place) -> tuple[dict[str, Any], tuple]:
-    """Sizes of the letters, and the axes of the batch."""
-    sizes, batches = {}, []
-    for letters, x in zip(_parse(spec), (a, b)):
-        batch, own = _split(x.shape, letters, place)
-        sizes |= dict(zip(letters, own))
-        batches.append(batch)
-    return sizes, tuple(map(broadcast_size, *batches))
+def _axes(a: Any, b: Any, spec: str, place: Place) -> tuple[list[str], dict[str, Any]]:
+    """A letter for each axis of the operands and of the result, capitals for the batch,
+    and the sizes."""
+    parts = _parse(spec)
+    batch = "ABCDEFGHIJ"[: a.ndim - len(parts[0])]
+    names = [p + batch if place == "last" else batch + p for p in parts]
+    sizes: dict[str, Any] = {}
+    for own, x in zip(names, (a, b)):
+        for name, size in zip(own, x.shape):
+            sizes[name] = broadcast_size(sizes.get(name, 1), size)
+    return names, sizes
 
 
 def _shape(a: Any, b: Any, *, spec: str, place: Place) -> tuple:
-    sizes, batch = _sizes(spec, a, b, place)
-    own = tuple(sizes[letter] for letter in _parse(spec)[2])
-    return own + batch if place == "last" else batch + own
+    (_, _, out), sizes = _axes(a, b, spec, place)
+    return tuple(sizes[name] for name in out)
 
 
 def _limit(spec: str, place: Place) -> int:
@@ -80,80 +72,39 @@ def _limit(spec: str, place: Place) -> int:
 
 
 def _evaluate(a: Array, b: Array, *, spec: str, place: Place) -> Array:
-    left, right, out = _parse(spec)
-    sizes, batch = _sizes(spec, a, b, place)
+    (left, right, out), sizes = _axes(a, b, spec, place)
     summed = "".join(letter for letter in sizes if letter not in out)
     lengths = [sizes[letter] for letter in summed]
     if is_symbolic(*lengths) or math.prod(lengths) > _limit(spec, place):
-        return _by_library(a, b, spec, place)
+        a = jnp.broadcast_to(a, [sizes[name] for name in left])
+        b = jnp.broadcast_to(b, [sizes[name] for name in right])
+        return jnp.einsum(f"{left},{right}->{out}", a, b, precision="highest")
     if place == "last" and math.prod(lengths) > _CHAIN and len(summed) > 1:
         # A chain that is too long is not computed side by side.
-        inner = f"{left},{right}->{summed[:-1]}{out}"
+        inputs, own = spec.split("->")
+        inner = f"{inputs}->{summed[:-1]}{own}"
         parts = barrier(_evaluate(a, b, spec=inner, place=place))
         parts = parts.reshape(-1, *parts.shape[len(summed) - 1 :])
         return ft.reduce(jnp.add, list(parts))
     terms = []
     for term in it.product(*map(range, lengths)):
         chosen = dict(zip(summed, term))
-        factors = (
-            _pick(x, letters, chosen, out, place)
-            for x, letters in ((a, left), (b, right))
-        )
-        terms.append(ft.reduce(jnp.multiply, factors))
+        terms.append(_pick(a, left, chosen, out) * _pick(b, right, chosen, out))
     return ft.reduce(jnp.add, terms)
 
 
-def _pick(
-    x: Array, letters: str, chosen: dict[str, int], out: str, place: Place
-) -> Array:
-    """The part of a tensor where some letters have these values, as an array over the
-    letters of `out`, of size one where a letter does not occur. Cut out in place:
-    moving axes first would change the layout of whatever comes before."""
-    count = x.ndim - len(letters)
-    names = letters + "." * count if place == "last" else "." * count + letters
+def _pick(x: Array, names: str, chosen: dict[str, int], out: str) -> Array:
+    """The part of a tensor where some axes have these values, as an array over the axes
+    of `out`, of size one where an axis does not occur. Cut out in place: moving axes
+    first would change the layout of whatever comes before."""
     start = [chosen.get(name, 0) for name in names]
-    sizes = zip(names, start, x.shape)
-    stop = [k + 1 if name in chosen else n for name, k, n in sizes]
+    ends = zip(names, start, x.shape)
+    stop = [k + 1 if name in chosen else size for name, k, size in ends]
     x = lax.slice(x, start, stop)
     x = lax.squeeze(x, [k for k, name in enumerate(names) if name in chosen])
-    left = "".join(name for name in names if name not in chosen)
-    batch = [k for k, name in enumerate(left) if name == "."]
-    own = [left.index(name) for name in out if name in left]
-    x = jnp.transpose(x, own + batch if place == "last" else batch + own)
-    order = out + "." * count if place == "last" else "." * count + out
-    missing = [k for k, a in enumerate(order) if a != "." and a not in letters]
-    return jnp.expand_dims(x, missing)
-
-
-def _by_library(a: Array, b: Array, spec: str, place: Place) -> Array:
-    parts = _parse(spec)
-    _, batch = _sizes(spec, a, b, place)
-    full = []
-    for letters, x in zip(parts, (a, b)):
-        own = _split(x.shape, letters, place)[1]
-        shape = own + batch if place == "last" else batch + own
-        full.append(jnp.broadcast_to(x, shape))
-    names = "ABCDEFGHIJ"[: len(batch)]
-    a_, b_, out = (p + names if place == "last" else names + p for p in parts)
-    precision = None if place == "rows" else lax.Precision.HIGHEST
-    return jnp.einsum(f"{a_},{b_}->{out}", *full, precision=precision)
-
-
-_einsum_p = Primitive("arborax_einsum")
-
-
-def _bind(a: Any, b: Any, *, spec: str, place: Place) -> Array:
-    return _einsum_p.bind(*vary_alike(a, b), spec=spec, place=place)
-
-
-def _jvp(primals, tangents, **params):
-    (a, b), (da, db) = primals, tangents
-    terms = []
-    if not isinstance(da, ad.Zero):
-        terms.append(_bind(da, b, **params))
-    if not isinstance(db, ad.Zero):
-        terms.append(_bind(a, db, **params))
-    return _bind(a, b, **params), ft.reduce(jnp.add, terms)
+    kept = [name for name in names if name not in chosen]
+    x = jnp.transpose(x, [kept.index(name) for name in out if name in kept])
+    return jnp.expand_dims(x, [k for k, name in enumerate(out) if name not in kept])
 
 
 def _sum_to(x: Array, shape: tuple, place: Place) -> Array:
@@ -169,80 +120,48 @@ def _sum_to(x: Array, shape: tuple, place: Place) -> Array:
     return x
 
 
-def _transpose(cotangent, a, b, *, spec, place):
-    if isinstance(cotangent, ad.Zero):
-        return [None, None]
+def _pull_left(cotangent, a, b, *, spec: str, place: Place):
     left, right, out = _parse(spec)
-    if ad.is_undefined_primal(a):
-        out = _bind(cotangent, b, spec=f"{out},{right}->{left}", place=place)
-        return [_sum_to(out, a.aval.shape, place), None]
-    out = _bind(cotangent, a, spec=f"{out},{left}->{right}", place=place)
-    return [None, _sum_to(out, b.aval.shape, place)]
+    pulled = _bind(cotangent, b, f"{out},{right}->{left}", place)
+    return _sum_to(pulled, a.aval.shape, place)
+
+
+def _pull_right(cotangent, a, b, *, spec: str, place: Place):
+    left, right, out = _parse(spec)
+    return _pull_left(cotangent, b, a, spec=f"{right},{left}->{out}", place=place)
 
 
 def _batch(args, dims, *, spec: str, place: Place):
-    if place == "rows":
-        return _batch_rows(args, dims, spec)
     axis = -1 if place == "last" else 0
     moved = [
         jnp.expand_dims(x, axis) if d is None else jnp.moveaxis(x, d, axis)
         for x, d in zip(args, dims)
     ]
-    out = _bind(*moved, spec=spec, place=place)
+    out = _bind(*moved, spec, place)
     return out, out.ndim - 1 if place == "last" else 0
 
 
-def _batch_rows(args, dims, spec: str):
-    left, right, out = _parse(spec)
-    mapped = [d is not None for d in dims]
-    moved = [x if d is None else jnp.moveaxis(x, d, 0) for x, d in zip(args, dims)]
-    if "r" not in out or any(
-        "r" not in p for p, on in zip((left, right), mapped) if on
-    ):
-        names = [f"Z{p}" if on else p for p, on in zip((left, right), mapped)]
-        return jnp.einsum(f"{names[0]},{names[1]}->Z{out}", *moved), 0
-    size = first_size(args, dims)
-    joined = [
-        _join(x, p.index("r")) if on else x
-        for x, p, on in zip(moved, (left, right), mapped)
-    ]
-    value = _bind(*joined, spec=spec, place="rows")
-    place = out.index("r")
-    shape = value.shape
-    value = value.reshape(*shape[:place], size, -1, *shape[place + 1 :])
-    return value, place
-
-
-def _join(x: Array, axis: int) -> Array:
-    """The first axis joins another one."""
-    x = jnp.moveaxis(x, 0, axis)
-    return x.reshape(*x.shape[:axis], -1, *x.shape[axis + 2 :])
-
-
+_einsum_p = Primitive("arborax_einsum")
 _einsum_p.def_impl(jax.jit(_evaluate, static_argnames=("spec", "place")))
 _einsum_p.def_abstract_eval(lambda a, b, **p: a.update(shape=_shape(a, b, **p)))
-ad.primitive_jvps[_einsum_p] = _jvp
-ad.primitive_transposes[_einsum_p] = _transpose
+ad.defbilinear(_einsum_p, _pull_left, _pull_right)
 batching.primitive_batchers[_einsum_p] = _batch
 mlir.register_lowering(_einsum_p, mlir.lower_fun(_evaluate, multiple_results=False))
 
 
+def _bind(a: Any, b: Any, spec: str, place: Place) -> Array:
+    return _einsum_p.bind(*vary_alike(a, b), spec=spec, place=place)
+
+
 def small_einsum(spec: str, a: Array, b: Array, *, place: Place = "first") -> Array:
-    """`jnp.einsum(spec, a, b)` for small tensors.
+    """`jnp.einsum(spec, a, b)` for small tensors of one dtype.
 
-    **Arguments:**
-
-    - `spec`: of two inputs. Every letter of an input occurs in the other one or in the
-        output, none twice in one.
-    - `a`, `b`: of one dtype. Further axes, in both alike, are a batch, at the end where
-        `place` says so.
-    - `place`: where axes from `vmap` go: `"first"`, `"last"`, or `"rows"`.
-
-    A sum that is written out costs as many operations in the compiled program as it has
-    terms.
+    Every letter of an input occurs in the other one or in the output, none twice in
+    one. `place` says where axes from `vmap` go. A sum that is written out costs as many
+    operations in the compiled program as it has terms.
     """
-    if uses("rows" if place == "rows" else "sums"):
-        return _bind(a, b, spec=spec, place=place)
+    if uses("sums"):
+        return _bind(a, b, spec, place)
     a_, b_, out = (p + "..." if place == "last" else "..." + p for p in _parse(spec))
     return jnp.einsum(f"{a_},{b_}->{out}", a, b)
 
@@ -258,26 +177,14 @@ def scale(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]
     """`a * b` for arrays with the same number of axes. Axes of size one are broadcast,
     and in derivatives the sums over these are written out if they are short."""
     names = "abcdefghij"[: a.ndim]
-    sizes = list(zip(names, a.shape, b.shape))
-    thin = [[n for n, x, y in sizes if (x, y) == (1, y) and x != y]]
-    thin.append([n for n, x, y in sizes if (x, y) == (x, 1) and x != y])
-    parts = ["".join(n for n in names if n not in t) for t in thin]
-    a, b = (
-        x.reshape([size for n, size in zip(names, x.shape) if n not in t])
-        for x, t in zip((a, b), thin)
-    )
-    return small_einsum(f"{parts[0]},{parts[1]}->{names}", a, b)
 
+    def squeezed(x: Array, other: Array) -> tuple[str, Array]:
+        thin = [k for k in range(x.ndim) if x.shape[k] == 1 != other.shape[k]]
+        kept = "".join(name for k, name in enumerate(names) if k not in thin)
+        return kept, lax.squeeze(x, thin)
 
-def rows_product(
-    x: Float[Array, "*rows in"], weight: Float[Array, "out in"]
-) -> Float[Array, "*rows out"]:
-    """`x @ weight.T`. All axes of `x` but the last, and those that `vmap` gives to it,
-    become rows of one product, and of one product in the gradient of `weight`."""
-    dtype = jnp.result_type(weight, x)
-    rows = jnp.asarray(x, dtype).reshape(-1, x.shape[-1])
-    out = small_einsum("ri,oi->ro", rows, jnp.asarray(weight, dtype), place="rows")
-    return out.reshape(*x.shape[:-1], weight.shape[0])
+    (left, a_), (right, b_) = squeezed(a, b), squeezed(b, a)
+    return small_einsum(f"{left},{right}->{names}", a_, b_)
 
 
 def outer(

@@ -38,22 +38,18 @@ class Function(abc.ABC):
 
     def batch(self, args: Sequence, dims: Sequence) -> tuple[list[Array], list[int]]:
         """The values under `vmap`, and where they have their batch."""
-        out = _MappedFunction(self, tuple(dims))(*args)
+        out = _Mapped(self, tuple(dims))(*args)
         return out, [0] * len(out)
 
     def __call__(self, *args: Array) -> list[Array]:
         return _function_p.bind(*vary_alike(*args), function=self)
 
 
-class Linear(abc.ABC):
+class Linear(Function):
     """A function of arrays that is linear in all but the first `fixed` of them, with
-    its transpose."""
+    its transpose. Derivatives along the first arguments are those of `value`."""
 
     fixed: int
-
-    @abc.abstractmethod
-    def value(self, *args: Array) -> list[Array]:
-        """The values."""
 
     @property
     @abc.abstractmethod
@@ -61,21 +57,16 @@ class Linear(abc.ABC):
         """The first arguments and cotangents of the values, to cotangents of the last
         arguments."""
 
-    def derivative(self, primals: tuple, tangents: tuple) -> list[Array]:
-        """Tangents of the values along all arguments. By default those of `value`,
-        which reverse mode must then be able to transpose."""
-        return jax.jvp(self.value, primals, tangents)[1]
+    def jvp(self, primals, tangents):
+        return self(*primals), jax.jvp(self.value, primals, tangents)[1]
 
     def batch(self, args: Sequence, dims: Sequence) -> tuple[list[Array], list[int]]:
-        """The values under `vmap`, and where they have their batch. All last arguments
-        get the batch: then all of their cotangents have it."""
+        """As for every function. All last arguments get the batch: then all of their
+        cotangents have it."""
         fixed, size = self.fixed, first_size(args, dims)
         last = [_front(x, d, size) for x, d in zip(args[fixed:], dims[fixed:])]
         out = _MappedLinear(self, tuple(dims[:fixed]))(*args[:fixed], *last)
         return out, [0] * len(out)
-
-    def __call__(self, *args: Array) -> list[Array]:
-        return _linear_p.bind(*vary_alike(*args), function=self)
 
 
 class custom_jvp(Function):
@@ -103,7 +94,7 @@ class custom_jvp(Function):
 
 
 @dataclasses.dataclass(frozen=True)
-class _MappedFunction(Function):
+class _Mapped(Function):
     """A function under `vmap`, of arguments with these axes."""
 
     function: Function
@@ -131,29 +122,22 @@ class _MappedLinear(Linear):
         axes = (*self.axes, *[0] * (len(args) - self.fixed))
         return jax.vmap(self.function.value, in_axes=axes)(*args)
 
-    def derivative(self, primals, tangents):
-        axes = (*self.axes, *[0] * (len(primals) - self.fixed))
-        return jax.vmap(self.function.derivative, (axes, axes))(primals, tangents)
-
     @property
     def transpose(self):
         return _MappedLinear(self.function.transpose, self.axes)
 
 
-def _primitive(name: str) -> Primitive:
-    primitive = Primitive(f"arborax_{name}")
-    primitive.multiple_results = True
-    primitive.def_impl(jax.jit(_evaluate, static_argnames="function"))
-    primitive.def_abstract_eval(_abstract)
-    mlir.register_lowering(primitive, mlir.lower_fun(_evaluate, multiple_results=True))
-    return primitive
+def _front(x: Array, axis: int | None, size) -> Array:
+    if axis is None:
+        return jnp.broadcast_to(x[None], (size, *x.shape))
+    return jnp.moveaxis(x, axis, 0)
 
 
-def _evaluate(*args, function: Function | Linear) -> list[Array]:
+def _evaluate(*args, function: Function) -> list[Array]:
     return list(function.value(*args))
 
 
-def _abstract(*args, function: Function | Linear) -> list:
+def _abstract(*args, function: Function) -> list:
     shaped = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in args]
     out = jax.eval_shape(function.value, *shaped)
     return [args[0].update(shape=x.shape, dtype=x.dtype, weak_type=False) for x in out]
@@ -163,18 +147,16 @@ def _filled(tangents: Sequence) -> tuple:
     return tuple(ad.instantiate_zeros(t) for t in tangents)
 
 
-def _function_jvp(primals, tangents, *, function: Function):
-    return function.jvp(tuple(primals), _filled(tangents))
+def _jvp(primals, tangents, *, function: Function):
+    primals, filled = tuple(primals), _filled(tangents)
+    if isinstance(function, Linear):
+        fixed = function.fixed
+        if all(isinstance(t, ad.Zero) for t in tangents[:fixed]):
+            return function(*primals), function(*primals[:fixed], *filled[fixed:])
+    return function.jvp(primals, filled)
 
 
-def _linear_jvp(primals, tangents, *, function: Linear):
-    out, fixed = function(*primals), function.fixed
-    if all(isinstance(t, ad.Zero) for t in tangents[:fixed]):
-        return out, function(*primals[:fixed], *_filled(tangents[fixed:]))
-    return out, function.derivative(tuple(primals), _filled(tangents))
-
-
-def _linear_transpose(cotangents, *args, function: Linear):
+def _transpose(cotangents, *args, function: Linear):
     first, last = args[: function.fixed], args[function.fixed :]
     pulled = function.transpose(*first, *_filled(cotangents))
     wanted = map(ad.is_undefined_primal, last)
@@ -182,20 +164,13 @@ def _linear_transpose(cotangents, *args, function: Linear):
     return [None] * function.fixed + chosen
 
 
-def _front(x: Array, axis: int | None, size) -> Array:
-    if axis is None:
-        return jnp.broadcast_to(x[None], (size, *x.shape))
-    return jnp.moveaxis(x, axis, 0)
-
-
-def _batch(args, dims, *, function: Function | Linear):
-    return function.batch(args, dims)
-
-
-_function_p = _primitive("function")
-_linear_p = _primitive("linear")
-ad.primitive_jvps[_function_p] = _function_jvp
-ad.primitive_jvps[_linear_p] = _linear_jvp
-ad.primitive_transposes[_linear_p] = _linear_transpose
-batching.primitive_batchers[_function_p] = _batch
-batching.primitive_batchers[_linear_p] = _batch
+_function_p = Primitive("arborax_function")
+_function_p.multiple_results = True
+_function_p.def_impl(jax.jit(_evaluate, static_argnames="function"))
+_function_p.def_abstract_eval(_abstract)
+mlir.register_lowering(_function_p, mlir.lower_fun(_evaluate, multiple_results=True))
+ad.primitive_jvps[_function_p] = _jvp
+ad.primitive_transposes[_function_p] = _transpose
+batching.primitive_batchers[_function_p] = lambda args, dims, *, function: (
+    function.batch(args, dims)
+)

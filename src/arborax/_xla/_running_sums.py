@@ -1,7 +1,7 @@
 """Running sums as products with small triangular matrices.
 
-On a CPU these are an order of magnitude faster than a scan, and their transposes are of
-the same kind.
+On a CPU these are several times faster than a scan, and their transposes are of the
+same kind.
 """
 
 import jax.lax as lax
@@ -16,31 +16,21 @@ _TILE = 16
 
 
 def running_sums(
-    x: Float[Array, "a b c"], *, axis: int = 2, reverse: bool = False
-) -> Float[Array, "a b c"]:
+    x: Float[Array, "*lead steps"], *, reverse: bool = False
+) -> Float[Array, "*lead steps"]:
     """Sums over the entries before each one (after it, if `reverse`), without itself,
-    along axis 1 or 2."""
+    along the last axis."""
+    *lead, steps = x.shape
     if not uses("running_sums"):
-        return lax.cumsum(x, axis=axis, reverse=reverse) - x
-    steps = x.shape[axis]
-    tile = min(_TILE, steps)
-    tiles = -(-steps // tile)
-    pad = [(0, 0)] * 3
-    pad[axis] = (0, tiles * tile - steps)
-    x = jnp.pad(x, pad) if tiles * tile != steps else x
-    side = np.tril if reverse else np.triu
-    within = jnp.asarray(side(np.ones((tile, tile)), -1 if reverse else 1), x.dtype)
-    a, b, c = x.shape
-    if axis == 2:
-        x = x.reshape(a * b * tiles, tile)
-        sums = (x @ within).reshape(a, b, tiles, tile)
-        totals = (x @ jnp.ones((tile, 1), x.dtype)).reshape(a, b, tiles)
-    else:
-        x = x.reshape(a, tiles, tile, c)
-        sums = jnp.einsum("ji,atjc->atic", within, x)
-        totals = jnp.sum(x, axis=2)
-    if tiles > 1:
-        across = running_sums(totals, axis=axis, reverse=reverse)
-        sums = sums + jnp.expand_dims(across, axis + 1)
-    sums = sums.reshape(a, b, c)
-    return sums[:, :, :steps] if axis == 2 else sums[:, :steps]
+        return lax.cumsum(x, axis=len(lead), reverse=reverse) - x
+    size = min(_TILE, steps)
+    count = -(-steps // size)
+    x = jnp.pad(x, [(0, 0)] * len(lead) + [(0, count * size - steps)])
+    tiles = x.reshape(-1, size)
+    triangle = np.tri(size, k=-1)
+    within = jnp.asarray(triangle if reverse else triangle.T, x.dtype)
+    sums = (tiles @ within).reshape(*lead, count, size)
+    if count > 1:
+        totals = (tiles @ jnp.ones((size, 1), x.dtype)).reshape(*lead, count)
+        sums = sums + running_sums(totals, reverse=reverse)[..., None]
+    return sums.reshape(*lead, -1)[..., :steps]

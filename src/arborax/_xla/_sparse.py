@@ -50,56 +50,35 @@ _rows = ft.cache(_Rows)
 
 
 def _gather_rows(sparse: SparseMap, x: Array) -> Array:
-    if sparse.shape[0] * sparse.shape[1] <= _DENSE:
+    if math.prod(sparse.shape) <= _DENSE:
         return jnp.asarray(sparse.todense(), x.dtype) @ x
-    parts = []
     tables, n_empty, position = sparse.plan
-    for _, column, value in tables:
-        parts.append(_weighted_rows(x, column, value))
+    parts = [_weighted_rows(x, column, value) for column, value in tables]
     if n_empty or not parts:
         parts.append(jnp.zeros((n_empty, x.shape[1]), x.dtype))
-    out = parts[0] if len(parts) == 1 else jnp.concatenate(parts)
-    if np.array_equal(position, np.arange(sparse.shape[0])):
-        return out
-    return out[position]
+    out = jnp.concatenate(parts)
+    return out if np.array_equal(position, np.arange(len(position))) else out[position]
 
 
 def _weighted_rows(x: Array, column: np.ndarray, value: np.ndarray) -> Array:
-    """`sum_k value[:, k] x[column[:, k]]`.
-
-    Terms one by one, see `_outer`; but wide tables as partial sums of a few terms,
-    added up in turn, so that programs stay short.
-    """
+    """`sum_k value[:, k] x[column[:, k]]`, term by term. Wide tables are taken as
+    partial sums of a few terms, added up in turn, so that programs stay short."""
     count, width = column.shape
     if width > _TERMS:
-        pieces = -(-width // _TERMS)
-        pad = ((0, 0), (0, pieces * _TERMS - width))
+        parts = -(-width // _TERMS)
+        pad = ((0, 0), (0, parts * _TERMS - width))
         column, value = (np.pad(t, pad).reshape(-1, _TERMS) for t in (column, value))
-        return _sum_groups(_weighted_rows(x, column, value), count)
-    total = None
+        index = np.arange(count * parts).reshape(count, parts)
+        return _weighted_rows(
+            _weighted_rows(x, column, value), index, np.ones(index.shape)
+        )
+    terms = []
     for k in range(width):
         term = x[column[:, k]]
         if not np.all(value[:, k] == 1):
             term = term * jnp.asarray(value[:, k], x.dtype)[:, None]
-        total = term if total is None else total + term
-    assert total is not None
-    return total
-
-
-def _sum_groups(x: Array, count: int) -> Array:
-    """Sums over `count` equal groups of adjacent rows."""
-    width = x.shape[0] // count
-    if width == 1:
-        return x
-    pieces = -(-width // _TERMS)
-    groups = x.reshape(count, width, x.shape[1])
-    if pieces > 1:
-        groups = jnp.pad(groups, ((0, 0), (0, pieces * _TERMS - width), (0, 0)))
-        groups = groups.reshape(count * pieces, _TERMS, x.shape[1])
-    total = groups[:, 0]
-    for k in range(1, groups.shape[1]):
-        total = total + groups[:, k]
-    return _sum_groups(total, count)
+        terms.append(term)
+    return ft.reduce(jnp.add, terms)
 
 
 def apply_rows(

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 import jax
 
 
-TRICKS = ("barrier", "sums", "rows", "quadratic", "sparse", "pieces", "running_sums")
+TRICKS = ("barrier", "sums", "quadratic", "sparse", "pieces", "running_sums")
 
 
 def _read(text: str) -> frozenset[str]:

@@ -1,21 +1,25 @@
 """Words, trees, forests and their Hopf algebras as static tables (NumPy only)."""
 
 from ._base import AbstractHopfAlgebra as AbstractHopfAlgebra
+from ._branched_words import BranchedWords as BranchedWords
+from ._closure import (
+    prefix_closure as prefix_closure,
+    step_rule as step_rule,
+    StepRule as StepRule,
+)
 from ._conversion import (
     forget_order as forget_order,
-    ito_from_tree as ito_from_tree,
+    forget_shape as forget_shape,
     primitive_conversion as primitive_conversion,
     word_algebra as word_algebra,
+    words_from_tree as words_from_tree,
 )
 from ._drawing import draw as draw, to_text as to_text
 from ._grossman_larson import GrossmanLarson as GrossmanLarson
 from ._ito import Ito as Ito
+from ._multi_index import MultiIndex as MultiIndex
 from ._munthe_kaas_wright import MuntheKaasWright as MuntheKaasWright
-from ._orders import (
-    to_iisignature as to_iisignature,
-    to_pysiglib as to_pysiglib,
-    to_roughpy as to_roughpy,
-)
+from ._orders import to_pysiglib as to_pysiglib, to_roughpy as to_roughpy
 from ._shuffle import Shuffle as Shuffle
 from ._sparse import ProductTable as ProductTable, SparseMap as SparseMap
 from ._trees import (
@@ -27,8 +31,4 @@ from ._trees import (
     weight as weight,
 )
 from ._word_algebra import AbstractWordAlgebra as AbstractWordAlgebra
-from ._words import (
-    lyndon_factorisation as lyndon_factorisation,
-    lyndon_words as lyndon_words,
-    weighted_words as weighted_words,
-)
+from ._words import lyndon_words as lyndon_words

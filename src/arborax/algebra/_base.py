@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ._cuts import dual_antipode
 from ._sparse import ProductTable, SparseMap
 
 
@@ -89,11 +90,6 @@ class AbstractHopfAlgebra(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def antipode_map(self) -> SparseMap:
-        """The antipode on the basis."""
-
-    @property
-    @abc.abstractmethod
     def primitive_maps(self) -> tuple[SparseMap, SparseMap]:
         """`to_primitive` and `from_primitive` as sparse maps."""
 
@@ -149,10 +145,31 @@ class AbstractHopfAlgebra(abc.ABC):
         rule."""
         return None
 
+    @ft.cached_property
+    def antipode_map(self) -> SparseMap:
+        """The antipode on the basis, by recursion over `cuts`."""
+        done: dict = {}
+        entries = [
+            (row, self.index[other], value)
+            for row, key in enumerate(self.basis)
+            for other, value in dual_antipode(
+                key, self.cuts, self.dual_product, done
+            ).items()
+        ]
+        row, column, value = zip(*entries)
+        return SparseMap(row, column, value, (self.size, self.size))
+
     @property
-    def of_trees(self) -> bool:
-        """Whether keys of `basis` are forests, so that left-point sums of a path are
-        coordinates here."""
+    def tree_algebra(self) -> "AbstractHopfAlgebra | None":
+        """The algebra of trees in which left-point sums of a path are taken, with a
+        morphism to this one; `None` if there is none."""
+        return None
+
+    @property
+    def scalar(self) -> bool:
+        """Whether primitive keys are multi-indices, tuples of `(channel, derivative)`
+        with pairings as coordinates. Vector fields are then lifted from derivatives of
+        scalar fields, on a flat space of one dimension only."""
         return False
 
     def from_words(self, words: "AbstractHopfAlgebra") -> SparseMap:
@@ -252,15 +269,38 @@ def _same_leading(a, b) -> tuple[Any, Any]:
 
 @ft.cache
 def _image_of_words(alg: AbstractHopfAlgebra, words: Any) -> SparseMap:
-    """Word by word, each the product of a shorter one and a letter."""
-    steps = [np.atleast_1d(letter).tolist() for letter in words.letters]
-    steps = [alg.from_primitive(alg.elementary_step(tuple(step))) for step in steps]
-    images: dict[tuple[int, ...], np.ndarray] = {}
-    for word in words.words:
-        *head, last = word
-        images[word] = (
-            alg.star(images[tuple(head)], steps[last]) if head else steps[last]
-        )
-    dense = np.stack(list(images.values()), axis=1)
-    row, column = np.nonzero(dense)
-    return SparseMap(row, column, dense[row, column], dense.shape)
+    """Words by length, each the product of a shorter one and a letter."""
+    letters = [tuple(np.atleast_1d(letter).tolist()) for letter in words.letters]
+    steps = np.stack([alg.elementary_step(letter) for letter in letters], axis=1)
+    steps = alg.primitive_maps[1] @ SparseMap.from_dense(steps)
+    count, size, shape = len(letters), alg.size, (alg.size, words.size)
+    # times[k, (l, letter)]: the coefficient of `k` in the product of `l` and a letter.
+    table = alg.product_table
+    pairs = SparseMap(
+        table.out * size + table.left, table.right, table.value, (size**2, size)
+    )
+    pairs = pairs @ steps
+    times = SparseMap(
+        pairs.row // size,
+        pairs.row % size * count + pairs.column,
+        pairs.value,
+        (size, size * count),
+    )
+    # longer[k, letter]: the position of word `k` followed by a letter.
+    position = {word: k for k, word in enumerate(words.words)}
+    longer = np.full((words.size + 1, count), -1)
+    for word, k in position.items():
+        longer[position.get(word[:-1], words.size), word[-1]] = k
+    last = SparseMap(steps.row, longer[-1][steps.column], steps.value, shape)
+    parts = [last]
+    for _ in range(alg.depth - 1):
+        entry, letter = np.nonzero(longer[last.column] >= 0)
+        row, column = last.row[entry] * count + letter, last.column[entry]
+        grown = (row, longer[column, letter], last.value[entry])
+        last = times @ SparseMap(*grown, (size * count, words.size))
+        parts.append(last)
+    row, column, value = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("row", "column", "value")
+    )
+    return SparseMap(row, column, value, shape)

@@ -5,55 +5,75 @@ coordinates used everywhere else (pairings, bracket coefficients).
 """
 
 import functools as ft
+from collections.abc import Callable
 
 import numpy as np
 
 from ._base import AbstractHopfAlgebra
+from ._branched_words import BranchedWords
+from ._forest_algebra import AbstractForestAlgebra
 from ._grossman_larson import GrossmanLarson
 from ._ito import Ito
+from ._multi_index import MultiIndex
+from ._multi_indices import index_of_tree, symmetry
 from ._munthe_kaas_wright import MuntheKaasWright
 from ._shuffle import Shuffle
-from ._sparse import SparseMap
+from ._sparse import selection, SparseMap
 from ._trees import canonical, symmetry_factor
+from ._word_algebra import AbstractWordAlgebra
 
 
-TreeAlgebra = GrossmanLarson | MuntheKaasWright
-WordAlgebra = Shuffle | Ito
-
-
-def word_algebra(alg: AbstractHopfAlgebra, brackets: bool) -> WordAlgebra:
+def word_algebra(alg: AbstractHopfAlgebra, brackets: bool) -> Shuffle | Ito:
     """The word algebra whose image is the signature in `alg`, with brackets or
     without."""
-    if isinstance(alg, WordAlgebra):
+    if isinstance(alg, Shuffle | Ito):
         return alg
     return (Ito if brackets else Shuffle)(alg.dim, alg.depth)
 
 
 @ft.cache
-def primitive_conversion(source: AbstractHopfAlgebra, target: AbstractHopfAlgebra):
+def primitive_conversion(
+    source: AbstractHopfAlgebra, target: AbstractHopfAlgebra
+) -> SparseMap:
     """Primitive coordinates of `source` to those of `target`, as a sparse map.
 
-    Exists for `Shuffle` into every algebra, `Ito` into the two tree algebras, and
-    `MuntheKaasWright` into `GrossmanLarson` (forgetting the order of branches), with
-    equal `dim` and `depth`. In the other direction see
-    [`arborax.algebra.ito_from_tree`][].
+    Exists, with equal `dim` and `depth`, from `Shuffle` into every algebra; from `Ito`
+    and `BranchedWords` into those that have their letters (`BranchedWords`, trees,
+    `MultiIndex`); from `MuntheKaasWright` into `GrossmanLarson`; and from trees into
+    `MultiIndex` and, up to depth 3, `BranchedWords`. Coefficients are integers and
+    halves, so that fractions stay exact. For the way back from trees to words see
+    [`arborax.algebra.words_from_tree`][].
     """
     _check_pair(source, target)
     if source == target:
-        size = source.primitive_size
-        return SparseMap(np.arange(size), np.arange(size), np.ones(size), (size, size))
-    to_ito = isinstance(source, Ito) and target.calculus == "stratonovich"
-    if isinstance(source, WordAlgebra) and not to_ito:
+        return selection(range(source.primitive_size), source.primitive_size)
+    if isinstance(source, AbstractWordAlgebra) and _has_letters(source, target):
         embed = target.from_words(source)
     elif isinstance(source, MuntheKaasWright) and isinstance(target, GrossmanLarson):
         embed = forget_order(source, target)
+    elif isinstance(source, GrossmanLarson) and isinstance(target, MultiIndex):
+        embed = forget_shape(source, target)
+    elif isinstance(source, GrossmanLarson) and target.tree_algebra == source:
+        # An isomorphism; halves are the only fractions in its inverse.
+        return SparseMap.from_dense(np.rint(2 * words_from_tree(source, target)) / 2)
+    elif isinstance(source, MuntheKaasWright) and target.tree_algebra is not None:
+        middle = GrossmanLarson(source.dim, source.depth)
+        return primitive_conversion(middle, target) @ primitive_conversion(
+            source, middle
+        )
     else:
         raise ValueError(
             f"there is no Hopf-algebra morphism from {source} to {target}; morphisms "
-            "go from Shuffle to all, from Ito to GrossmanLarson and MuntheKaasWright, "
-            "and from MuntheKaasWright to GrossmanLarson"
+            "go from Shuffle to Ito to BranchedWords to trees, from planar to other "
+            "trees, and from trees to MultiIndex or, at depth 3, BranchedWords"
         )
     return target.primitive_maps[0] @ (embed @ source.primitive_maps[1])
+
+
+def _has_letters(source: AbstractWordAlgebra, target: AbstractHopfAlgebra) -> bool:
+    if not isinstance(target, AbstractWordAlgebra):
+        return True
+    return len(source.letter_counts) <= len(target.letter_counts)
 
 
 @ft.cache
@@ -64,29 +84,56 @@ def forget_order(planar: MuntheKaasWright, nonplanar: GrossmanLarson) -> SparseM
     forest is the sum over its planar forms, so
     $\langle x, f\rangle = \sigma(f) \sum_p \langle x, p\rangle$.
     """
-    _check_pair(planar, nonplanar)
-    index = nonplanar.index
-    rows = [index[canonical(forest)] for forest in planar.basis]
-    values = [symmetry_factor(forest) for forest in planar.basis]
-    shape = (nonplanar.size, planar.size)
-    return SparseMap(rows, np.arange(planar.size), values, shape)
+    return _forget(planar, nonplanar, canonical, symmetry_factor)
 
 
 @ft.cache
-def ito_from_tree(trees: TreeAlgebra) -> np.ndarray:
-    """Left inverse `(Ito primitive_size, trees.primitive_size)`, dense.
+def forget_shape(trees: GrossmanLarson, indices: MultiIndex) -> SparseMap:
+    r"""Coordinates of non-planar forests to coordinates of multi-indices.
 
-    Recovers the compressed coordinates of a tree log-signature that came from a
-    semimartingale; with [`arborax.algebra.primitive_conversion`][] it converts
-    non-planar to planar coordinates where that is possible. Anything outside the image
-    is projected away (least squares), so apply it to Itô or canonical lifts only.
+    Keeping only the label and the number of children of each vertex is a morphism: in
+    coefficients a sum over the fibre, so
+    $\langle x, \beta\rangle = \sigma(\beta) \sum_f \langle x, f\rangle / \sigma(f)$.
     """
-    ito = Ito(trees.dim, trees.depth)
-    embed = primitive_conversion(ito, trees).todense()
+    return _forget(
+        trees,
+        indices,
+        lambda forest: tuple(sorted(map(index_of_tree, forest))),
+        lambda forest: (
+            symmetry(tuple(map(index_of_tree, forest))) // symmetry_factor(forest)
+        ),
+    )
+
+
+def _forget(
+    source: AbstractForestAlgebra,
+    target: AbstractHopfAlgebra,
+    image: Callable,
+    value: Callable,
+) -> SparseMap:
+    _check_pair(source, target)
+    rows = [target.index[image(forest)] for forest in source.basis]
+    values = [value(forest) for forest in source.basis]
+    shape = (target.size, source.size)
+    return SparseMap(rows, np.arange(source.size), values, shape)
+
+
+@ft.cache
+def words_from_tree(
+    trees: AbstractForestAlgebra, words: Ito | BranchedWords
+) -> np.ndarray:
+    """Left inverse `(words.primitive_size, trees.primitive_size)`, dense.
+
+    Recovers the word coordinates of a tree log-signature that came from words: for
+    `Ito` a semimartingale, for `BranchedWords` a branched rough path given up to weight
+    three. Anything else is projected away (least squares). It also takes non-planar to
+    planar coordinates where that is possible.
+    """
+    embed = primitive_conversion(words, trees).todense()
     out = np.zeros(embed.shape[::-1])
     for n in range(1, trees.depth + 1):
         rows = np.flatnonzero(trees.primitive_weights == n)
-        columns = np.flatnonzero(ito.primitive_weights == n)
+        columns = np.flatnonzero(words.primitive_weights == n)
         out[np.ix_(columns, rows)] = np.linalg.pinv(embed[np.ix_(rows, columns)])
     return out
 

@@ -1,16 +1,12 @@
 """Cuts of labelled forests: the coproducts dual to the grafting products.
 
-The products of MATH (Grossman-Larson and Munthe-Kaas-Wright) graft the trees of the
-left factor on the right factor. Dually, a forest is cut into a pruned part and a
-trunk: `<a * b, f> = sum over cuts of <a, pruned> <b, trunk>`.
-
-Everything here acts on forests with arbitrary colours. The algebras use it on
-shapes whose vertices carry distinct labels, so that the work does not grow with the
-number of colours.
+Products graft the trees of the left factor on the right factor. Dually, a forest is cut
+into a pruned part and a trunk: `<a * b, f> = sum over cuts of <a, pruned> <b, trunk>`.
 """
 
 import functools as ft
 from collections import Counter
+from collections.abc import Callable, Iterator
 
 from ._trees import Forest
 
@@ -34,11 +30,8 @@ def _times(left: Terms, right: Terms, planar: bool) -> Terms:
     out: Counter = Counter()
     for (pruned, trunk), a in left.items():
         for (pruned_, trunk_), b in right.items():
-            if planar:
-                for joined in shuffles(pruned, pruned_):
-                    out[joined, trunk + trunk_] += a * b
-            else:
-                out[pruned + pruned_, trunk + trunk_] += a * b
+            for joined, ways in dual_product(pruned, pruned_, planar).items():
+                out[joined, trunk + trunk_] += a * b * ways
     return out
 
 
@@ -76,80 +69,42 @@ def cuts(forest: Forest, planar: bool) -> Terms:
     return terms
 
 
-def star_word(trees: tuple, planar: bool = True) -> dict[Forest, int]:
-    """The product `t1 * t2 * ... * tk` of trees, expanded in forests."""
-    out: dict[Forest, int] = {(): 1}
+def star_word(trees: tuple) -> dict[Forest, int]:
+    """The planar product `t1 * t2 * ... * tk` of trees, expanded in forests."""
+    out: Counter = Counter({(): 1})
     for tree in reversed(trees):
         step: Counter = Counter()
         for forest, times in out.items():
-            for grafted in graft((tree,), forest):
+            for grafted in graft(tree, forest):
                 step[grafted] += times
         out = step
     return dict(out)
 
 
-def graft(left: Forest, right: Forest) -> list[Forest]:
-    """All results of grafting the trees of `left` on `right`, or keeping them.
-
-    Planar convention: grafted trees go left of the existing branches and keep their
-    order, kept trees stand left. Forget the order for the non-planar product.
-    """
-    results = []
-    for targets in _assignments(len(left), 1 + _size(right)):
-        groups: dict[int, list] = {}
-        for tree, target in zip(left, targets):
-            groups.setdefault(target, []).append(tree)
-        rebuilt, _ = _insert(right, groups, 1)
-        results.append((*groups.get(0, ()), *rebuilt))
-    return results
-
-
-def _assignments(count: int, targets: int):
-    if count == 0:
-        yield ()
-        return
-    for rest in _assignments(count - 1, targets):
-        for target in range(targets):
-            yield (*rest, target)
-
-
-def _size(forest: Forest) -> int:
-    return sum(1 + _size(children) for _, children in forest)
-
-
-def _insert(forest: Forest, groups: dict[int, list], position: int):
-    """Insert each group as leftmost branches of the vertex of that preorder number."""
-    trees = []
-    for colour, children in forest:
-        own = tuple(groups.get(position, ()))
-        above, position = _insert(children, groups, position + 1)
-        trees.append((colour, own + above))
-    return tuple(trees), position
+def graft(tree, forest: Forest) -> Iterator[Forest]:
+    """The tree kept, left of the forest, or grafted on one of its vertices, left of
+    the branches there."""
+    yield (tree, *forest)
+    for k, (colour, children) in enumerate(forest):
+        for grown in graft(tree, children):
+            yield (*forest[:k], (colour, grown), *forest[k + 1 :])
 
 
 def dual_product(left: Forest, right: Forest, planar: bool) -> Counter:
     """Product of the dual algebra: shuffle of ordered forests, or disjoint union."""
-    if planar:
-        return Counter(shuffles(left, right))
-    return Counter({left + right: 1})
+    return Counter(shuffles(left, right) if planar else (left + right,))
 
 
-def dual_antipode(forest: Forest, planar: bool) -> dict[Forest, int]:
-    """Antipode of the dual (commutative) Hopf algebra on a labelled forest.
-
-    `S(f) = -f - sum S(pruned) . trunk` over the proper cuts.
-    """
-    out: Counter = Counter()
-    if not forest:
-        return {(): 1}
-    for (pruned, trunk), times in cuts(forest, planar).items():
-        if not trunk:
-            out[pruned] -= times
-            continue
-        if not pruned:
-            continue
-        # S is linear and the cut is proper: both parts are smaller than the forest.
-        for part, value in dual_antipode(pruned, planar).items():
-            for joined, ways in dual_product(part, trunk, planar).items():
-                out[joined] -= times * value * ways
-    return {f: c for f, c in out.items() if c}
+def dual_antipode(key, cuts: Callable, multiply: Callable, done: dict) -> dict:
+    """Antipode of a commutative Hopf algebra, `S(f) = -f - sum S(left) . right` over
+    the proper cuts of `f`. What is computed on the way is kept in `done`."""
+    if key not in done:
+        out: Counter = Counter({key: -1})
+        for (left, right), times in cuts(key).items():
+            if left and right:
+                inner = dual_antipode(left, cuts, multiply, done)
+                for part, value in inner.items():
+                    for joined, ways in multiply(part, right).items():
+                        out[joined] -= times * value * ways
+        done[key] = {f: c for f, c in out.items() if c}
+    return done[key]

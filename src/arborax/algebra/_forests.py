@@ -6,21 +6,14 @@ colours cost as much Python as tables for one.
 """
 
 import functools as ft
-from collections.abc import Callable, Iterable
+import itertools as it
+from collections.abc import Callable
 
 import numpy as np
 
-from ._cuts import cuts, dual_antipode, star_word
+from ._cuts import cuts, dual_antipode, dual_product, star_word
 from ._sparse import ProductTable, SparseMap
-from ._trees import (
-    arrange,
-    canonical,
-    colours,
-    Forest,
-    forest_shapes,
-    recolour,
-    weight,
-)
+from ._trees import arrange, canonical, colours, Forest, forest_shapes, recolour
 
 
 class ForestBasis:
@@ -37,7 +30,6 @@ class ForestBasis:
         self.weights: list[int] = []
         self._positions: dict[Forest, np.ndarray] = {}
         self._representatives: dict[Forest, np.ndarray] = {}
-        self._labelled: dict[Forest, Forest] = {}
         for n in range(1, depth + 1):
             grid = np.indices((dim,) * n).reshape(n, -1).T
             for shape in forest_shapes(n, planar):
@@ -62,11 +54,6 @@ class ForestBasis:
         self.weights.extend([n] * len(representatives))
         self._positions[shape] = position
         self._representatives[shape] = representatives
-        self._labelled[shape] = recolour(shape, tuple(range(n)))
-
-    @property
-    def shapes(self) -> Iterable[Forest]:
-        return self._positions.keys()
 
     def positions(self, labelled: Forest, colouring: np.ndarray) -> np.ndarray:
         """Basis positions of a labelled forest under many colourings.
@@ -85,81 +72,48 @@ class ForestBasis:
             flat = flat * self.dim + colouring[:, label]
         return self._positions[shape][flat]
 
-    def spread(self, terms: Callable[[Forest], dict], select=None):
+    def _spread(self, parts: int, terms: Callable[[Forest], dict]) -> list[np.ndarray]:
         """Evaluate `terms` on every labelled shape and spread over its colourings.
 
-        **Arguments:**
-
-        - `terms`: labelled forest -> `{(forest, ...): value}`.
-        - `select`: optional predicate on the tuple of forests.
-
-        **Returns:**
-
-        Arrays `out, parts, value`: positions of the shape, a list of arrays of
-        positions (one per member of the tuple; -1 for the empty forest), values.
+        `terms` maps a labelled forest to `{(forest, ...): value}`, `parts` forests in
+        each tuple; those with an empty one are left out. **Returns** arrays of
+        positions of the shape, of each part, and of values.
         """
-        rows, parts, values = [], [], []
-        for shape in self.shapes:
-            colouring = self._representatives[shape]
-            labelled = self._labelled[shape]
+        entries = [(np.zeros(0, np.int64),) * (parts + 2)]
+        for shape, colouring in self._representatives.items():
+            labelled = recolour(shape, it.count())
             own = self.positions(labelled, colouring)
             for forests, value in terms(labelled).items():
-                if select is not None and not select(forests):
-                    continue
-                rows.append(own)
-                values.append(np.full(len(own), float(value)))
-                parts.append(
-                    [
-                        self.positions(f, colouring) if f else np.full(len(own), -1)
-                        for f in forests
-                    ]
-                )
-        return (
-            np.concatenate(rows),
-            [np.concatenate(column) for column in zip(*parts)],
-            np.concatenate(values),
-        )
+                if all(forests):
+                    places = [self.positions(f, colouring) for f in forests]
+                    entries.append((own, *places, np.full(len(own), float(value))))
+        return [np.concatenate(column) for column in zip(*entries)]
 
     @ft.cached_property
     def product_table(self) -> ProductTable:
         """`<a * b, f>` as a sum over proper cuts of `f`."""
-        size = len(self.keys)
-        if self.depth == 1:
-            empty = np.zeros(0, int)
-            return ProductTable(empty, empty, empty, empty, size)
-        out, (left, right), value = self.spread(
-            lambda forest: cuts(forest, self.planar), select=all
-        )
-        return ProductTable(out, left, right, value, size)
+        out, left, right, value = self._spread(2, lambda f: cuts(f, self.planar))
+        return ProductTable(out, left, right, value, len(self.keys))
 
     @ft.cached_property
     def antipode_map(self) -> SparseMap:
         """`<S x, f> = <x, S f>` with the antipode of the dual algebra."""
-        out, (column,), value = self.spread(
-            lambda f: {(g,): c for g, c in dual_antipode(f, self.planar).items()}
-        )
-        return SparseMap(out, column, value, (len(self.keys), len(self.keys)))
+        split = ft.partial(cuts, planar=self.planar)
+        multiply = ft.partial(dual_product, planar=self.planar)
+        done: dict = {}
+        return SparseMap(*self._linear(dual_antipode, split, multiply, done))
 
     @ft.cached_property
     def star_words(self) -> SparseMap:
         """Column `(t1, .., tk)`: the product `t1 * ... * tk` expanded in forests."""
-        column, (row,), value = self.spread(
-            lambda f: {(g,): c for g, c in star_word(f).items()}
-        )
-        return SparseMap(row, column, value, (len(self.keys), len(self.keys)))
+        return SparseMap(*self._linear(star_word)).transpose()
 
-    def letter_cuts(self):
-        """Cuts with a trunk of one vertex, or of one two-vertex tree.
-
-        These are the cuts needed to multiply by a letter of the extended Itô alphabet
-        from the right. **Returns:** `out, pruned, trunk, value`; `pruned` is -1 when
-        the trunk is the whole forest.
-        """
-        out, (pruned, trunk), value = self.spread(
-            lambda forest: cuts(forest, self.planar),
-            select=lambda pair: len(pair[1]) == 1 and weight(pair[1]) <= 2,
+    def _linear(self, function: Callable, *args) -> tuple:
+        """Entries and shape of the map with rows `function(forest, *args)`."""
+        entries = self._spread(
+            1, lambda f: {(g,): c for g, c in function(f, *args).items()}
         )
-        return out, pruned, trunk, value
+        return *entries, (len(self.keys), len(self.keys))
 
 
 @ft.cache

@@ -29,13 +29,7 @@ class LyndonBasis:
     @ft.cached_property
     def expansion(self) -> SparseMap:
         """Coordinates `(lyndon words)` to coefficients of words."""
-        rows, columns, values = [], [], []
-        for column, terms in enumerate(bracket_expansion(self.factors).values()):
-            for word, value in terms.items():
-                rows.append(self.word_index[word])
-                columns.append(column)
-                values.append(value)
-        return SparseMap(rows, columns, values, (len(self.words), len(self.lyndon)))
+        return bracket_map(self.factors, self.word_index)
 
     @ft.cached_property
     def projection(self) -> SparseMap:
@@ -45,19 +39,23 @@ class LyndonBasis:
         return triangular_inverse(self.expansion, np.array(rows), order)
 
 
+def bracket_map(factors: dict, word_index: dict[Word, int]) -> SparseMap:
+    """Coefficients of brackets, see `bracket_expansion`, to coefficients of words."""
+    entries = [
+        (word_index[word], column, value)
+        for column, terms in enumerate(bracket_expansion(factors).values())
+        for word, value in terms.items()
+    ]
+    row, column, value = zip(*entries)
+    return SparseMap(row, column, value, (len(word_index), len(factors)))
+
+
 def triangular_inverse(expansion: SparseMap, rows: np.ndarray, order) -> SparseMap:
     """Left inverse of `expansion` that reads only the given rows.
 
-    **Arguments:**
-
-    - `expansion`: map `(n) -> (size)`.
-    - `rows`: position in `size` of the leading term of each of the `n` elements.
-    - `order`: the numbers `0..n-1` such that the square part `expansion[rows]` is
-        unitriangular when taken in this order.
-
-    **Returns:**
-
-    The map `(size) -> (n)`. The inverse of an integer unitriangular matrix is integer.
+    `rows` are the positions of the leading terms of the columns, and `order` an order
+    of the columns in which the square part `expansion[rows]` is unitriangular. The
+    inverse of an integer unitriangular matrix is integer.
     """
     square = expansion.take_rows(rows)
     starts, counts = square._rows

@@ -26,25 +26,40 @@ def _zeros(xp, like, size: int):
     return xp.zeros((*like.shape[:-1], size), dtype=like.dtype)
 
 
-def _buckets(counts: np.ndarray) -> list[np.ndarray]:
-    """Rows grouped by number of entries, within a factor of two."""
-    groups = []
-    low = 1
-    while low <= counts.max(initial=0):
-        rows = np.flatnonzero((counts >= low) & (counts < 2 * low))
-        if rows.size:
-            groups.append(rows)
-        low *= 2
-    return groups
+def _plan(rows: np.ndarray, size: int, *columns: np.ndarray):
+    """Entries in row order as rectangular tables, padded with zero entries.
+
+    One table for rows whose numbers of entries agree within a factor of two. With it
+    the number of empty rows, and the order of rows after tables and empty rows.
+    """
+    counts = np.bincount(rows, minlength=size)
+    starts = np.cumsum(counts) - counts
+    groups = np.frexp(counts)[1]
+    tables, order = [], []
+    for group in np.unique(groups[groups > 0]):
+        here = np.flatnonzero(groups == group)
+        offsets = np.arange(counts[here].max())
+        valid = offsets < counts[here][:, None]
+        where = np.where(valid, starts[here][:, None] + offsets, 0)
+        tables.append([np.where(valid, column[where], 0) for column in columns])
+        order.append(here)
+    empty = np.flatnonzero(counts == 0)
+    position = np.argsort(np.concatenate([*order, empty]), kind="stable")
+    return tables, empty.size, position
 
 
-def _padded(rows: np.ndarray, starts, counts, *columns):
-    """Entries of the given rows as rectangular tables, padded with zero entries."""
-    width = int(counts[rows].max())
-    offsets = np.arange(width)
-    valid = offsets < counts[rows][:, None]
-    where = np.where(valid, starts[rows][:, None] + offsets, 0)
-    return [np.where(valid, column[where], 0) for column in columns]
+def _sums(plan, like, term):
+    """Sums over the entries of each row, `term(*places)` times the value of each."""
+    xp = like.__array_namespace__()
+    tables, n_empty, position = plan
+    parts = []
+    for *places, value in tables:
+        value = _cast(xp, value, like)
+        value = value.reshape((1,) * (like.ndim - 1) + value.shape)
+        parts.append((term(*places) * value).sum(axis=-1))
+    if n_empty or not parts:
+        parts.append(_zeros(xp, like, n_empty))
+    return xp.concatenate(parts, axis=-1)[..., position]
 
 
 class SparseMap:
@@ -63,6 +78,11 @@ class SparseMap:
         self.column = flat[keep] % shape[1]
         self.value = summed[keep]
 
+    @classmethod
+    def from_dense(cls, dense: np.ndarray) -> "SparseMap":
+        row, column = np.nonzero(dense)
+        return cls(row, column, dense[row, column], dense.shape)
+
     @property
     def nnz(self) -> int:
         return self.value.size
@@ -74,15 +94,7 @@ class SparseMap:
 
     @ft.cached_property
     def plan(self):
-        starts, counts = self._rows
-        tables = [
-            (rows, *_padded(rows, starts, counts, self.column, self.value))
-            for rows in _buckets(counts)
-        ]
-        order = np.concatenate([rows for rows, *_ in tables] or [np.zeros(0, int)])
-        empty = np.flatnonzero(counts == 0)
-        position = np.argsort(np.concatenate([order, empty]), kind="stable")
-        return tables, empty.size, position
+        return _plan(self.row, self.shape[0], self.column, self.value)
 
     def __call__(self, x):
         """`(..., columns) -> (..., rows)`."""
@@ -91,16 +103,7 @@ class SparseMap:
                 f"expected {self.shape[1]} coordinates on the last axis, "
                 f"got an array of shape {x.shape}"
             )
-        xp = x.__array_namespace__()
-        tables, n_empty, position = self.plan
-        parts = []
-        for _, column, value in tables:
-            value = _cast(xp, value, x)
-            value = value.reshape((1,) * (x.ndim - 1) + value.shape)
-            parts.append((x[..., column] * value).sum(axis=-1))
-        if n_empty or not parts:
-            parts.append(_zeros(xp, x, n_empty))
-        return xp.concatenate(parts, axis=-1)[..., position]
+        return _sums(self.plan, x, lambda column: x[..., column])
 
     def __matmul__(self, other: "SparseMap") -> "SparseMap":
         """Composition: `(self @ other)(x) == self(other(x))`."""
@@ -108,28 +111,14 @@ class SparseMap:
         repeats = counts[self.column]
         row = np.repeat(self.row, repeats)
         left = np.repeat(self.value, repeats)
-        first = np.repeat(starts[self.column], repeats)
-        within = np.arange(first.size) - np.repeat(
-            np.cumsum(repeats) - repeats, repeats
-        )
-        entry = first + within
-        return SparseMap(
-            row,
-            other.column[entry],
-            left * other.value[entry],
-            (self.shape[0], other.shape[1]),
-        )
+        first = starts[self.column] - np.cumsum(repeats) + repeats
+        entry = np.arange(row.size) + np.repeat(first, repeats)
+        shape = (self.shape[0], other.shape[1])
+        return SparseMap(row, other.column[entry], left * other.value[entry], shape)
 
     def take_rows(self, rows) -> "SparseMap":
         """The map followed by a selection of rows, in the given order."""
-        rows = np.asarray(rows, np.int64)
-        select = SparseMap(
-            np.arange(rows.size),
-            rows,
-            np.ones(rows.size),
-            (rows.size, self.shape[0]),
-        )
-        return select @ self
+        return selection(rows, self.shape[0]) @ self
 
     def transpose(self) -> "SparseMap":
         rows, columns = self.shape
@@ -139,6 +128,12 @@ class SparseMap:
         dense = np.zeros(self.shape)
         dense[self.row, self.column] = self.value
         return dense
+
+
+def selection(positions, size: int) -> SparseMap:
+    """The map `(size) -> (positions)` that takes these entries in this order."""
+    count = len(positions)
+    return SparseMap(np.arange(count), positions, np.ones(count), (count, size))
 
 
 class ProductTable:
@@ -154,27 +149,8 @@ class ProductTable:
 
     @ft.cached_property
     def plan(self):
-        counts = np.bincount(self.out, minlength=self.size)
-        starts = np.cumsum(counts) - counts
-        columns = (self.left, self.right, self.value)
-        tables = [
-            (rows, *_padded(rows, starts, counts, *columns))
-            for rows in _buckets(counts)
-        ]
-        order = np.concatenate([rows for rows, *_ in tables] or [np.zeros(0, int)])
-        empty = np.flatnonzero(counts == 0)
-        position = np.argsort(np.concatenate([order, empty]), kind="stable")
-        return tables, empty.size, position
+        return _plan(self.out, self.size, self.left, self.right, self.value)
 
     def __call__(self, a, b):
         """`(..., size), (..., size) -> (..., size)`, the same leading axes."""
-        xp = a.__array_namespace__()
-        tables, n_empty, position = self.plan
-        parts = []
-        for _, left, right, value in tables:
-            value = _cast(xp, value, a)
-            value = value.reshape((1,) * (a.ndim - 1) + value.shape)
-            parts.append((a[..., left] * b[..., right] * value).sum(axis=-1))
-        if n_empty or not parts:
-            parts.append(_zeros(xp, a, n_empty))
-        return xp.concatenate(parts, axis=-1)[..., position]
+        return _sums(self.plan, a, lambda i, j: a[..., i] * b[..., j])

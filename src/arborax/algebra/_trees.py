@@ -136,17 +136,25 @@ def forest_shapes(n: int, planar: bool) -> tuple[Forest, ...]:
     return tuple(sorted(forests, key=_forest_order))
 
 
-def count_nonplanar(dim: int, depth: int) -> tuple[list[int], list[int]]:
-    """Numbers of non-planar trees and forests of each weight `0..depth`."""
-    trees, forests = [0], [1]
-    for n in range(1, depth + 1):
-        trees.append(dim * forests[n - 1])
+def count_multisets(members: list[int]) -> list[int]:
+    """Numbers of multisets of each total weight, from those of members (entry 0: no
+    member)."""
+    counts = [1]
+    for n in range(1, len(members)):
         total = 0
         for k in range(1, n + 1):
-            divisors = sum(m * trees[m] for m in range(1, k + 1) if k % m == 0)
-            total += divisors * forests[n - k]
-        forests.append(total // n)
-    return trees, forests
+            divisors = sum(m * members[m] for m in range(1, k + 1) if k % m == 0)
+            total += divisors * counts[n - k]
+        counts.append(total // n)
+    return counts
+
+
+def count_nonplanar(dim: int, depth: int) -> tuple[list[int], list[int]]:
+    """Numbers of non-planar trees and forests of each weight `0..depth`."""
+    trees = [0]
+    for n in range(depth):
+        trees.append(dim * count_multisets(trees)[n])
+    return trees, count_multisets(trees)
 
 
 def count_planar(dim: int, depth: int) -> tuple[list[int], list[int]]:

@@ -89,10 +89,6 @@ class AbstractWordAlgebra(AbstractHopfAlgebra):
     def primitive_maps(self) -> tuple[SparseMap, SparseMap]:
         return self._lyndon.projection, self._lyndon.expansion
 
-    def expand(self, coordinates):
-        """Primitive coordinates to coefficients of `words`; here `from_primitive`."""
-        return self.from_primitive(coordinates)
-
     def elementary_step(self, letter: tuple[int, ...]) -> np.ndarray:
         if letter not in self._letter_numbers:
             raise ValueError(f"{self} has no letter {letter}.")

@@ -6,6 +6,8 @@ serves plain words (all weights 1), the extended Itô alphabet (weights 1 and 2)
 words over planar trees (weight = number of vertices).
 """
 
+import itertools as it
+from collections import Counter
 from collections.abc import Sequence
 
 
@@ -98,44 +100,22 @@ def lyndon_words(
     return factors
 
 
-def lyndon_factorisation(word: Sequence[int]) -> tuple[Word, ...]:
-    """Chen-Fox-Lyndon factorisation into non-increasing Lyndon words.
+def bracket_expansion(factors: dict) -> dict[tuple, dict[Word, int]]:
+    """Brackets `[l] = [u][v] - [v][u]` as integer combinations of words.
 
-    Duval's algorithm, linear in the length of the word. A word is Lyndon exactly when
-    it is its own only factor.
+    `factors` maps each key to its pair `(u, v)` of earlier keys, or a letter `(i,)` to
+    `None`. For Lyndon words with their standard factorisation the word `l` itself has
+    coefficient one and every other word in the expansion is larger.
     """
-    word = tuple(word)
-    factors = []
-    start = 0
-    while start < len(word):
-        end, repeat = start + 1, start
-        while end < len(word) and word[repeat] <= word[end]:
-            repeat = start if word[repeat] < word[end] else repeat + 1
-            end += 1
-        period = end - repeat
-        while start <= repeat:
-            factors.append(word[start : start + period])
-            start += period
-    return tuple(factors)
-
-
-def bracket_expansion(
-    factors: dict[Word, tuple[Word, Word] | None],
-) -> dict[Word, dict[Word, int]]:
-    """Each bracketed Lyndon word as an integer combination of words.
-
-    `[l] = [u][v] - [v][u]` for the standard factorisation `l = u v`. The word `l`
-    itself has coefficient one and every other word in the expansion is larger.
-    """
-    expansion: dict[Word, dict[Word, int]] = {}
-    for word, pair in factors.items():
+    expansion: dict[tuple, dict[Word, int]] = {}
+    for key, pair in factors.items():
+        terms: Counter = Counter()
         if pair is None:
-            expansion[word] = {word: 1}
-            continue
-        terms: dict[Word, int] = {}
-        for u, a in expansion[pair[0]].items():
-            for v, b in expansion[pair[1]].items():
-                terms[u + v] = terms.get(u + v, 0) + a * b
-                terms[v + u] = terms.get(v + u, 0) - a * b
-        expansion[word] = {w: c for w, c in terms.items() if c}
+            terms[key] = 1
+        else:
+            left, right = (expansion[part].items() for part in pair)
+            for (u, a), (v, b) in it.product(left, right):
+                terms[u + v] += a * b
+                terms[v + u] -= a * b
+        expansion[key] = {word: value for word, value in terms.items() if value}
     return expansion

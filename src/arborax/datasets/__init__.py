@@ -14,17 +14,10 @@ from ._free_rotation import (
     FreeRotation as FreeRotation,
     Rotations as Rotations,
 )
-from ._gaussian import (
-    OrnsteinUhlenbeck as OrnsteinUhlenbeck,
-    RoughOrnsteinUhlenbeck as RoughOrnsteinUhlenbeck,
-)
 from ._law import AbstractLaw as AbstractLaw, PathData as PathData, Splits as Splits
+from ._ornstein_uhlenbeck import OrnsteinUhlenbeck as OrnsteinUhlenbeck
 from ._ppg_dalia import PPGDaLiA as PPGDaLiA, read_ppg_dalia as read_ppg_dalia
-from ._prices import (
-    Bergomi as Bergomi,
-    BlackScholes as BlackScholes,
-    RoughBergomi as RoughBergomi,
-)
+from ._rough_bergomi import RoughBergomi as RoughBergomi
 from ._spd import SPDDiffusion as SPDDiffusion
 from ._time_series import (
     LabelledSeries as LabelledSeries,

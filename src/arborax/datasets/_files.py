@@ -5,7 +5,10 @@ import gzip
 import importlib.util
 import os
 import pathlib
+import warnings
 from typing import Any
+
+import numpy as np
 
 from .._values import shown
 
@@ -30,6 +33,21 @@ def read_csv(file: pathlib.Path) -> list[list[str]]:
         raise ValueError(
             f"{file.name} is not a CSV file: {shown(str(error))}."
         ) from None
+
+
+def read_table(file: pathlib.Path, **options: Any) -> np.ndarray:
+    """A table of numbers `(rows, columns)`; options of `numpy.loadtxt`."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an empty file: refused below
+            rows = np.loadtxt(file, ndmin=2, encoding="utf-8", **options)
+    except (ValueError, IndexError, OverflowError, OSError, EOFError) as error:
+        raise ValueError(
+            f"{file.name} is not a table of numbers: {shown(str(error))}."
+        ) from None
+    if not rows.size:
+        raise ValueError(f"{file.name} holds no rows of numbers.")
+    return rows
 
 
 def shipped(package: str, inside: str) -> pathlib.Path:

@@ -31,7 +31,47 @@ class Rotations:
 
 
 @dataclasses.dataclass(frozen=True)
-class FreeRotation:
+class _Grid:
+    """The fields and the scheme that both laws have."""
+
+    step: float = 0.1
+    times: int = 101
+    substeps: int = 4
+
+    def __post_init__(self):
+        as_number("step", self.step, 0, above=True)
+        as_count("times", self.times)
+        as_count("substeps", self.substeps)
+
+    def _generator(self, trajectories: Any, seed: Any) -> np.random.Generator:
+        as_count("trajectories", trajectories)
+        return np.random.default_rng(as_count("seed", seed, 0))
+
+    def _integrate(self, rate: Callable, state: np.ndarray) -> np.ndarray:
+        """States `(trajectories, times, ..)` by the classical Runge-Kutta scheme."""
+        h = self.step / self.substeps
+        out = [state]
+        for k in range((self.times - 1) * self.substeps):
+            t = k * h
+            a = rate(t, state)
+            b = rate(t + h / 2, state + h / 2 * a)
+            c = rate(t + h / 2, state + h / 2 * b)
+            d = rate(t + h, state + h * c)
+            state = state + h / 6 * (a + 2 * b + 2 * c + d)
+            if (k + 1) % self.substeps == 0:
+                # The quaternion drifts off the sphere by the error of the scheme.
+                state[:, :4] = quaternions.normalise(state[:, :4])
+                if not np.isfinite(state).all():
+                    raise ValueError(
+                        "the rotation is too fast for its steps and leaves the finite "
+                        "numbers: take a smaller `step` or more `substeps`."
+                    )
+                out.append(state)
+        return np.stack(out, axis=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class FreeRotation(_Grid):
     r"""Torque-free rotation of a rigid body, $I\dot\omega = -\omega \times I\omega$.
 
     Moments of inertia are a random permutation of `inertia`, $\omega_0 \sim
@@ -56,17 +96,14 @@ class FreeRotation:
     - `substeps`: Runge-Kutta steps (order 4) for each sample.
     """
 
-    step: float = 0.1
-    times: int = 101
     inertia: tuple[float, float, float] = (0.1, 0.2, 0.3)
     velocity: float = 0.3
     slowest: float = 0.1
     kinematics: Literal["body", "mixed"] = "body"
-    substeps: int = 4
 
     def __post_init__(self):
         as_choice("kinematics", self.kinematics, ("body", "mixed"))
-        _check_grid(self.step, self.times, self.substeps)
+        _Grid.__post_init__(self)
         if not isinstance(self.inertia, tuple) or len(self.inertia) != 3:
             raise ValueError(
                 f"`inertia` must be three moments, got {shown(self.inertia)}."
@@ -89,7 +126,7 @@ class FreeRotation:
         - `trajectories`: how many.
         - `seed`: of NumPy's generator.
         """
-        rng = _generator(trajectories, seed)
+        rng = self._generator(trajectories, seed)
         inertia = rng.permuted(np.tile(self.inertia, (trajectories, 1)), axis=1)
         omega = self.velocity * rng.standard_normal((trajectories, 3))
         while (slow := np.linalg.norm(omega, axis=1) < self.slowest).any():
@@ -103,7 +140,7 @@ class FreeRotation:
             return np.concatenate([_spin(q, omega, left), torque / inertia], axis=1)
 
         start = np.concatenate([q, omega], axis=1)
-        states = _integrate(rate, start, self.step, self.times, self.substeps)
+        states = self._integrate(rate, start)
         return Rotations(
             self.step * np.arange(self.times),
             quaternions.to_matrix(states[..., :4]),
@@ -113,7 +150,7 @@ class FreeRotation:
 
 
 @dataclasses.dataclass(frozen=True)
-class DrivenRotation:
+class DrivenRotation(_Grid):
     r"""Rotation with a random smooth angular velocity in the body frame.
 
     Each component is a stationary process with covariance $a^2 k(t/\tau) \cos(\nu t)$,
@@ -128,16 +165,13 @@ class DrivenRotation:
     `features`: random frequencies for each component.
     """
 
-    step: float = 0.1
-    times: int = 101
     amplitude: tuple[float, float] = (0.03, 10.0)
     correlation: tuple[float, float] = (0.1, 5.0)
     carrier: tuple[float, float] = (0.5, 15.0)
     features: int = 12
-    substeps: int = 4
 
     def __post_init__(self):
-        _check_grid(self.step, self.times, self.substeps)
+        _Grid.__post_init__(self)
         as_count("features", self.features)
         for span in (self.amplitude, self.correlation, self.carrier):
             if not isinstance(span, tuple) or len(span) != 2:
@@ -152,7 +186,7 @@ class DrivenRotation:
     def sample(self, trajectories: int, *, seed: int = 42) -> Rotations:
         """Independent trajectories; arguments as
         [`arborax.datasets.FreeRotation.sample`][]."""
-        rng = _generator(trajectories, seed)
+        rng = self._generator(trajectories, seed)
         n, k = trajectories, self.features
         size = _log_uniform(rng, self.amplitude, (n, 1))
         memory = _log_uniform(rng, self.correlation, (n, 1, 1))
@@ -173,15 +207,10 @@ class DrivenRotation:
             return _spin(q, velocity(t), False)
 
         start = quaternions.normalise(rng.standard_normal((n, 4)))
-        q = _integrate(rate, start, self.step, self.times, self.substeps)
+        q = self._integrate(rate, start)
         ts = self.step * np.arange(self.times)
         omega = np.stack([velocity(t) for t in ts], axis=1)
         return Rotations(ts, quaternions.to_matrix(q), omega, None)
-
-
-def _generator(trajectories: Any, seed: Any) -> np.random.Generator:
-    as_count("trajectories", trajectories)
-    return np.random.default_rng(as_count("seed", seed, 0))
 
 
 def _log_uniform(rng, span: tuple[float, float], shape: tuple) -> np.ndarray:
@@ -193,34 +222,3 @@ def _spin(q, omega, left: bool) -> np.ndarray:
     pure = np.pad(omega, [(0, 0), (0, 1)])
     pair = (pure, q) if left else (q, pure)
     return quaternions.multiply(*pair) / 2
-
-
-def _integrate(
-    rate: Callable, state: np.ndarray, step: float, times: int, substeps: int
-) -> np.ndarray:
-    """States `(trajectories, times, ..)` by the classical Runge-Kutta scheme."""
-    h = step / substeps
-    out = [state]
-    for k in range((times - 1) * substeps):
-        t = k * h
-        a = rate(t, state)
-        b = rate(t + h / 2, state + h / 2 * a)
-        c = rate(t + h / 2, state + h / 2 * b)
-        d = rate(t + h, state + h * c)
-        state = state + h / 6 * (a + 2 * b + 2 * c + d)
-        if (k + 1) % substeps == 0:
-            # The quaternion drifts off the sphere by the error of the scheme.
-            state[:, :4] = quaternions.normalise(state[:, :4])
-            if not np.isfinite(state).all():
-                raise ValueError(
-                    "the rotation is too fast for its steps and leaves the finite "
-                    "numbers: take a smaller `step` or more `substeps`."
-                )
-            out.append(state)
-    return np.stack(out, axis=1)
-
-
-def _check_grid(step: float, times: int, substeps: int) -> None:
-    as_number("step", step, 0, above=True)
-    as_count("times", times)
-    as_count("substeps", substeps)

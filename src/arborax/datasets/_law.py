@@ -13,7 +13,6 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_key, as_number
 from .._values import shown
-from ..paths import SampledPath
 
 
 BLOCK = 1024  # paths simulated at a time
@@ -43,12 +42,6 @@ class PathData:
         """The paths of a slice; no copy."""
         brackets = None if self.brackets is None else self.brackets[rows]
         return PathData(self.ts, self.values[rows], brackets)
-
-    def path(self) -> SampledPath:
-        """All paths as one [`arborax.SampledPath`][] with a batch axis."""
-        brackets = None if self.brackets is None else jnp.asarray(self.brackets)
-        ts, values = jnp.asarray(self.ts), jnp.asarray(self.values)
-        return SampledPath(ts, values, brackets=brackets, check=False)
 
     def split(self, train: float = 0.8, validation: float = 0.1) -> "Splits":
         """Disjoint parts along the path axis, in order; the rest is the test set.
@@ -105,12 +98,15 @@ class AbstractLaw(abc.ABC):
         """
 
     def check(self) -> None:
-        """Refuse parameters that make no sense; those named in `positive` must be."""
+        """Refuse parameters that make no sense: those named in `positive` must be so,
+        and a correlation `rho` lies in [-1, 1]."""
         as_count("steps", self.steps)
         for field in dataclasses.fields(self):
             if isinstance(field.default, float):
                 value, positive = getattr(self, field.name), field.name in self.positive
                 as_number(field.name, value, 0 if positive else -np.inf, above=positive)
+        if not -1 <= getattr(self, "rho", 0) <= 1:
+            raise ValueError(f"`rho` must lie in [-1, 1], got {shown(self)}.")
 
     def times(self, dtype: Any = np.float64) -> Float[np.ndarray, " times"]:
         """The grid."""
@@ -140,32 +136,26 @@ class AbstractLaw(abc.ABC):
                 "`jax.config.update('jax_enable_x64', True)`."
             )
         width = self.channels
-        values = np.empty((paths, self.steps + 1, width), dtype)
-        brackets = None
-        for first in range(0, paths, BLOCK):
-            block_key = jr.fold_in(key, first // BLOCK)
-            x, bracket = _simulate(self, block_key, dtype)
-            count = min(BLOCK, paths - first)
-            values[first : first + count] = x[:count].reshape(count, -1, width)
-            if bracket is not None:
-                if brackets is None:
-                    brackets = np.empty((paths, self.steps, width, width), dtype)
-                shaped = bracket[:count].reshape(count, -1, width, width)
-                brackets[first : first + count] = shaped
-        for array in (values, brackets):
-            if array is not None and not np.isfinite(array).all():
-                raise ValueError(
-                    f"paths of {shown(self)} leave the range of {dtype}. Choose "
-                    "parameters nearer to one."
-                )
-        return PathData(self.times(dtype), values, brackets)
-
-
-def decay_table(decay: Float[np.ndarray, " steps"]) -> np.ndarray:
-    """`(steps, steps)`: what the kick of a step has become at the end of another."""
-    n = decay.shape[0]
-    lag = np.arange(n)[None, :] - np.arange(n)[:, None]
-    return np.where(lag >= 0, decay[np.maximum(lag, 0)], 0.0)
+        data = PathData(
+            self.times(dtype),
+            np.empty((paths, self.steps + 1, width), dtype),
+            np.empty((paths, self.steps, width, width), dtype)
+            if self.has_brackets
+            else None,
+        )
+        for block, first in enumerate(range(0, paths, BLOCK)):
+            found = _simulate(self, jr.fold_in(key, block), dtype)
+            for array, part in zip((data.values, data.brackets), found):
+                if array is None:
+                    continue
+                rows = array[first : first + BLOCK]
+                rows[...] = part[: len(rows)].reshape(rows.shape)
+                if not np.isfinite(rows).all():
+                    raise ValueError(
+                        f"paths of {shown(self)} leave the range of {dtype}. Choose "
+                        "parameters nearer to one."
+                    )
+        return data
 
 
 def as_float_dtype(dtype: Any) -> np.dtype:

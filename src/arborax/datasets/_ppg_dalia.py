@@ -105,14 +105,11 @@ def read_ppg_dalia(
         layout = LAYOUTS[SUBJECT_LAYOUTS[subject - 1]]
         for part, (low, high) in zip(parts, layout):
             part.append(_windows(signals, rates, low, high, lengths))
-    train, validation, test = (
-        (
-            np.concatenate([a for a, _ in part]).astype(dtype),
-            np.concatenate([b for _, b in part]).astype(dtype),
-        )
+    joined: Any = [
+        tuple(np.concatenate(arrays).astype(dtype) for arrays in zip(*part))
         for part in parts
-    )
-    return PPGDaLiA(train, validation, test, tuple(found))
+    ]
+    return PPGDaLiA(*joined, subjects=tuple(found))
 
 
 def read_subject(
@@ -160,12 +157,8 @@ def _windows(signals, rates, low: float, high: float, lengths):
     count = min(len(rates), len(signals) // ratio)
     first, last = int(low * count), int(high * count)
     x, y = signals[first * ratio : last * ratio], rates[first:last]
-    starts = range(0, len(y) - target + 1, target_step)
-    inputs = [x[k * ratio : k * ratio + size] for k in starts]
-    targets = [y[k : k + target] for k in starts]
-    if not inputs:
-        return np.zeros((0, size, x.shape[1])), np.zeros((0, target))
-    return np.stack(inputs), np.stack(targets)
+    starts = np.arange(0, len(y) - target + 1, target_step)[:, None]
+    return x[starts * ratio + np.arange(size)], y[starts + np.arange(target)]
 
 
 _ALLOWED = {

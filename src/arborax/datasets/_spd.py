@@ -8,10 +8,11 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, Float
+from jaxtyping import Float
 
 from .._inputs import as_choice, as_count, as_number, as_numbers
 from .._values import shown
+from ..geometry import expm, logm
 from ._law import AbstractLaw
 
 
@@ -19,8 +20,6 @@ N = 3
 ROWS, COLUMNS = np.tril_indices(N)
 PLACE = np.zeros((N, N), int)
 PLACE[ROWS, COLUMNS] = PLACE[COLUMNS, ROWS] = np.arange(ROWS.size)
-
-Matrix = list[list[Array]]  # entries are arrays over paths, which XLA fuses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +40,8 @@ class SPDDiffusion(AbstractLaw):
 
     Values are lower triangles by rows, 00, 10, 11, 20, 21, 22, off-diagonals unscaled.
     Brackets are a function of the values, 36 numbers per step; they are not stored but
-    computed when asked for, by `brackets`. Cost: 1,000 paths of 1,024 steps take about
-    a second on one core.
+    computed when asked for, by `brackets`. Cost: 1,000 paths of 1,024 steps take less
+    than two seconds on one core.
 
     **Fields:**
 
@@ -80,26 +79,25 @@ class SPDDiffusion(AbstractLaw):
         extra = 0.0
         if self.reading == "ambient":
             extra = -(self.sigma**2) * (N + 1) / 4 * dt
-        one, zero = jnp.ones((paths,), dtype), jnp.zeros((paths,), dtype)
-        centre = [[self.centre[k] * one for k in row] for row in PLACE]
-        start = [[one if i == j else zero for j in range(N)] for i in range(N)]
+        eye = jnp.eye(N, dtype=dtype)[None]
+        centre = jnp.asarray(np.asarray(self.centre)[PLACE], dtype)[None]
         # Entries of the noise: unit variance on the diagonal, half off it.
         scale = self.sigma * np.where(ROWS == COLUMNS, 1.0, math.sqrt(0.5))
+        scale = jnp.asarray(math.sqrt(dt) * scale, dtype)[None]
 
         def step(factor, key):
-            inverse = _inverse(factor)
-            noise = math.sqrt(dt) * jr.normal(key, (self.channels, paths), dtype)
-            pull = _log(_product(_product(inverse, centre), _transposed(inverse)))
-            move = [[zero] * N for _ in range(N)]
-            for k, (i, j) in enumerate(zip(ROWS, COLUMNS)):
-                value = self.eta * dt * pull[i][j] + float(scale[k]) * noise[k]
-                move[i][j] = move[j][i] = (value + (extra if i == j else 0.0)) / 2
-            factor = _product(factor, _exp(move))
-            return factor, _triangle(factor)
+            noise = scale * jr.normal(key, (self.channels, paths), dtype).T
+            inverse = jnp.linalg.inv(factor)
+            seen = inverse @ centre @ jnp.swapaxes(inverse, 1, 2)
+            move = self.eta * dt * jax.vmap(logm)(seen) + noise[:, PLACE] + extra * eye
+            factor = factor @ jax.vmap(expm)(move / 2)
+            square = factor @ jnp.swapaxes(factor, 1, 2)
+            return factor, square[:, ROWS, COLUMNS]
 
+        start = jnp.broadcast_to(eye, (paths, N, N))
         _, rest = jax.lax.scan(step, start, jr.split(key, self.steps))
-        values = jnp.concatenate([_triangle(start)[None], rest])
-        return jnp.moveaxis(values, 2, 0), None
+        values = jnp.concatenate([start[None, :, ROWS, COLUMNS], rest])
+        return jnp.moveaxis(values, 0, 1), None
 
     def brackets(
         self,
@@ -166,85 +164,3 @@ class SPDDiffusion(AbstractLaw):
         images = (a * b + c * d) * ratio[..., None, :]
         scale = self.sigma**2 * self.horizon / self.steps
         return (scale * images) @ np.swapaxes(images, -1, -2)
-
-
-def _product(a: Matrix, b: Matrix) -> Matrix:
-    columns = list(zip(*b))
-    return [[sum(x * y for x, y in zip(r, c)) for c in columns] for r in a]  # pyright: ignore
-
-
-def _transposed(a: Matrix) -> Matrix:
-    return [list(row) for row in zip(*a)]
-
-
-def _triangle(factor: Matrix) -> Float[Array, "6 paths"]:
-    """Lower triangle of `F F^T`."""
-    square = _product(factor, _transposed(factor))
-    return jnp.stack([square[i][j] for i, j in zip(ROWS, COLUMNS)])
-
-
-def _exp(a: Matrix) -> Matrix:
-    """Exponential of a small matrix: a Taylor polynomial of a quarter, squared twice.
-
-    Exact to single rounding up to norm 1, to 1e-13 at the norms of the default grid.
-    """
-    one = [[float(i == j) for j in range(N)] for i in range(N)]
-    first = [[x / 4 for x in row] for row in a]
-    second = _product(first, first)
-    powers = [one, first, second, _product(second, first)]
-
-    def combined(weights: list[float]) -> Matrix:
-        terms = [(w, p) for w, p in zip(weights, powers) if w]
-        indices = range(N)
-        return [[sum(w * p[i][j] for w, p in terms) for j in indices] for i in indices]  # pyright: ignore
-
-    high = _product(powers[3], combined([1 / 6, 1 / 24, 1 / 120, 1 / 720]))
-    low = combined([1.0, 1.0, 0.5, 0.0])
-    out = [[x + y for x, y in zip(*rows)] for rows in zip(low, high)]
-    out = _product(out, out)
-    return _product(out, out)
-
-
-def _inverse(a: Matrix) -> Matrix:
-    """Inverse of a 3x3 matrix by cofactors."""
-
-    def cofactor(i: int, j: int) -> Array:
-        p, q = (i + 1) % 3, (i + 2) % 3
-        r, s = (j + 1) % 3, (j + 2) % 3
-        return a[p][r] * a[q][s] - a[p][s] * a[q][r]
-
-    minors = [[cofactor(i, j) for j in range(N)] for i in range(N)]
-    scale = 1 / sum(x * y for x, y in zip(a[0], minors[0]))
-    return [[minors[j][i] * scale for j in range(N)] for i in range(N)]
-
-
-def _log(a: Matrix) -> Matrix:
-    """Logarithm of a symmetric positive definite matrix, by Jacobi rotations."""
-    one = jnp.ones_like(a[0][0])
-    v: Matrix = [[one * float(i == j) for j in range(N)] for i in range(N)]
-
-    def sweep(_, state):
-        a, v = ([list(row) for row in matrix] for matrix in state)
-        for p, q in [(0, 1), (0, 2), (1, 2)]:
-            off = a[p][q]
-            none = off == 0
-            slope = (a[q][q] - a[p][p]) / jnp.where(none, 1, 2 * off)
-            t = jnp.where(slope < 0, -one, one)
-            t = t / (jnp.abs(slope) + jnp.sqrt(slope**2 + 1))
-            t = jnp.where(none, 0, t)
-            c = 1 / jnp.sqrt(t**2 + 1)
-            s = t * c
-            a[p][p], a[q][q] = a[p][p] - t * off, a[q][q] + t * off
-            a[p][q] = a[q][p] = jnp.zeros_like(off)
-            r = N - p - q
-            a[r][p], a[r][q] = c * a[r][p] - s * a[r][q], s * a[r][p] + c * a[r][q]
-            a[p][r], a[q][r] = a[r][p], a[r][q]
-            for row in v:
-                row[p], row[q] = c * row[p] - s * row[q], s * row[p] + c * row[q]
-        return a, v
-
-    sweeps = 4 if one.dtype == jnp.float32 else 6
-    a, v = jax.lax.fori_loop(0, sweeps, sweep, (a, v))
-    logs = [jnp.log(a[k][k]) for k in range(N)]
-    scaled = [[x * log for x, log in zip(row, logs)] for row in v]
-    return _product(scaled, _transposed(v))

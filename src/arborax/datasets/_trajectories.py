@@ -3,7 +3,6 @@
 import dataclasses
 import os
 import pathlib
-import warnings
 import zipfile
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from jaxtyping import Float
 from .._inputs import as_count, as_number, as_numbers
 from .._values import shown
 from . import _quaternions as quaternions
-from ._files import existing_file, read_csv
+from ._files import existing_file, read_csv, read_table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -75,7 +74,7 @@ def read_tum(file: str | os.PathLike) -> Recording:
     """A trajectory file of the TUM RGB-D benchmark: `t x y z qx qy qz qw`, separated
     by blanks, comments after `#`."""
     file = existing_file(file)
-    rows = _loaded(file)
+    rows = read_table(file)
     if rows.shape[1] != 8:
         raise ValueError(
             f"{file}: a TUM trajectory has 8 columns `t x y z qx qy qz qw`, got "
@@ -84,28 +83,13 @@ def read_tum(file: str | os.PathLike) -> Recording:
     return make_recording(file.stem, rows[:, 0], rows[:, 4:8])
 
 
-def _loaded(file: pathlib.Path, **options: Any) -> np.ndarray:
-    """A table of numbers `(rows, columns)`."""
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # an empty file: refused below
-            rows = np.loadtxt(file, ndmin=2, encoding="utf-8", **options)
-    except (ValueError, IndexError, OverflowError) as error:
-        raise ValueError(
-            f"{file.name} is not a table of numbers: {shown(str(error))}."
-        ) from None
-    if not rows.size:
-        raise ValueError(f"{file.name} holds no rows of numbers.")
-    return rows
-
-
 def read_euroc(file: str | os.PathLike) -> Recording:
     """Ground truth of the EuRoC MAV data, `data.csv`: stamps in nanoseconds, position,
     quaternion `w, x, y, z`, and further columns that are not used."""
     file = existing_file(file)
-    rows = _loaded(file, delimiter=",", usecols=range(8))
+    rows = read_table(file, delimiter=",", usecols=range(8))
     # Whole nanoseconds since 1970 do not fit into a double; read them apart.
-    stamps = _loaded(file, delimiter=",", usecols=[0], dtype=np.int64)[:, 0]
+    stamps = read_table(file, delimiter=",", usecols=[0], dtype=np.int64)[:, 0]
     ts = (stamps - stamps.min()) * 1e-9
     folder = file.parent.parent.parent.name if file.stem == "data" else ""
     name = f"{folder}-{file.stem}" if folder else file.stem
@@ -201,15 +185,12 @@ def read_recordings(folder: str | os.PathLike) -> list[Recording]:
             "truth (data.csv) or BROAD trials (.npz)."
         )
     out: list[Recording] = []
+    readers = {".csv": read_euroc, ".txt": read_tum, ".npz": read_broad}
     for file in sorted(folder.rglob("*")):
         if file.suffix == ".csv" and "vicon" in file.name:
             out += read_vicon(file)
-        elif file.suffix == ".csv":
-            out.append(read_euroc(file))
-        elif file.suffix == ".txt":
-            out.append(read_tum(file))
-        elif file.suffix == ".npz":
-            out.append(read_broad(file))
+        elif file.suffix in readers:
+            out.append(readers[file.suffix](file))
     if not out:
         raise FileNotFoundError(f"no recording (.csv, .txt, .npz) in {folder}.")
     return out

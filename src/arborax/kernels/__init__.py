@@ -1,12 +1,7 @@
 """Signature kernels and what is built on them: scores, distances, tests."""
 
 from ._expected import expected_signature as expected_signature
-from ._features import (
-    explicit_features as explicit_features,
-    feature_count as feature_count,
-    feature_weights as feature_weights,
-    robust_normalisation as robust_normalisation,
-)
+from ._features import robust_normalisation as robust_normalisation
 from ._fourier import (
     cosine as cosine,
     RandomFourierSignature as RandomFourierSignature,
@@ -22,7 +17,6 @@ from ._objectives import (
     mmd as mmd,
     signature_score as signature_score,
 )
-from ._scale import safe_scale as safe_scale
 from ._static import (
     AbstractStaticKernel as AbstractStaticKernel,
     CustomKernel as CustomKernel,

@@ -38,8 +38,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from ._edges import edge_sweep
 from ._recursions import forests_from_trees
+from ._sweep import edge_sweep
 
 
 Kind = Literal["ito", "branched", "planar"]

@@ -4,27 +4,12 @@ from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Float
 
+from .._inputs import as_count, as_flag
 from ..algebra import Shuffle
 from ..signatures import expanding_signature, signature
-from ._kernel import Path
-from ._prepare import as_sample, check_kind, prepare
-
-
-def _left_point_sums(points: Array, depth: int) -> Array:
-    """`sum_n S_n(w) dx_n^i` for each word `w i`, in the order of the basis.
-
-    `(batch, words)` from `(batch, times, d)`: mean zero if channel `i` is a martingale.
-    """
-    dx = jnp.diff(points, axis=1)
-    before = jnp.ones_like(dx[..., :1])
-    if depth > 1:
-        words = Shuffle(points.shape[-1], depth - 1)
-        shorter = expanding_signature(points, words)[:, :-1]
-        before = jnp.concatenate([before, shorter], axis=-1)
-    sums = jnp.einsum("btw,bti->bwi", before, dx)
-    return sums.reshape(sums.shape[0], -1)
+from ._prepare import as_sample, Path, prepare
 
 
 def expected_signature(
@@ -32,10 +17,6 @@ def expected_signature(
     depth: int,
     *,
     martingale: bool | Sequence[bool] = False,
-    add_time: bool = False,
-    add_basepoint: bool = False,
-    lengths: Int[Array, "..."] | None = None,
-    mask: Bool[Array, "..."] | None = None,
 ) -> Float[Array, " words"]:
     r"""Mean signature of a sample of paths (words, canonical lift).
 
@@ -48,41 +29,39 @@ def expected_signature(
 
     **Arguments:**
 
-    - `x`: paths `(n, times, d)`.
+    - `x`: paths `(n, times, d)`, or a [`arborax.SampledPath`][].
     - `depth`: largest word length.
     - `martingale`: whether the channels are martingales: one flag, or one for each
-        channel before augmentation. Time never is one.
-    - `add_time`, `add_basepoint`, `lengths`, `mask`: as in the kernels.
+        channel. Channels of finite variation, such as time, never are.
 
     **Returns:**
 
     Array `(words,)`, by length then lexicographically, without the empty word: the
     coordinates of `Shuffle(d, depth)`.
     """
-    check_kind("geometric", depth)
-    points, _ = prepare(
-        as_sample("x", x),
-        None,
-        kind="geometric",
-        time=add_time,
-        basepoint=add_basepoint,
-        lengths=lengths,
-        mask=mask,
-    )
+    depth, x = as_count("depth", depth), as_sample("x", x)
+    points, _ = prepare(x, None, kind="geometric")
     d = points.shape[-1]
-    own = d - int(add_time)
-    flags = [martingale] * own if isinstance(martingale, bool) else list(martingale)
-    if len(flags) != own:
+    each = martingale if isinstance(martingale, tuple | list) else [martingale] * d
+    flags = [as_flag("martingale", flag) for flag in each]
+    if len(flags) != d:
         raise ValueError(
-            f"`martingale` needs one flag for each of the {own} channels, got "
+            f"`martingale` needs one flag for each of the {d} channels, got "
             f"{len(flags)}."
         )
-    flags = [False] * int(add_time) + flags
+    for channel in getattr(x, "finite_variation", ()):
+        flags[channel] = False
     values = signature(points, Shuffle(d, depth))
     mean = jnp.mean(values, axis=0)
     if not any(flags):
         return mean
-    controls = _left_point_sums(points, depth)
+    # `sum_n S_n(w) dx_n^i` for each word `w i`: mean zero if `i` is a martingale.
+    dx = jnp.diff(points, axis=1)
+    before = jnp.ones_like(dx[..., :1])
+    if depth > 1:
+        shorter = expanding_signature(points, Shuffle(d, depth - 1))[:, :-1]
+        before = jnp.concatenate([before, shorter], axis=-1)
+    controls = jnp.einsum("btw,bti->bwi", before, dx).reshape(len(dx), -1)
     last = np.concatenate(
         [np.tile(np.array(flags), d ** (k - 1)) for k in range(1, depth + 1)]
     )

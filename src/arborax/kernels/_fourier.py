@@ -2,7 +2,7 @@
 
 import functools as ft
 import math
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -10,9 +10,10 @@ import jax.lax as lax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray
+from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from .._inputs import (
+    as_choice,
     as_count,
     as_flag,
     as_floating,
@@ -24,7 +25,7 @@ from .._values import is_concrete, refuse
 from .._xla import custom_jvp
 from ._blocks import split
 from ._iterated import forest_shapes, ladder, random_levels, shape_symmetry
-from ._prepare import as_sample, Brackets, prepare
+from ._prepare import as_sample, Brackets, Path, prepare, Side
 
 
 _BLOCK = 2**18  # numbers per array in one block of paths: stay near the cache
@@ -98,6 +99,8 @@ class RandomFourierSignature(eqx.Module):
     2023 (here with shared frequencies between weights, and with trees).
     """
 
+    linear: ClassVar[bool] = True  # it is an inner product of features,
+    unit: ClassVar[float] = 1.0  # which leave out this constant
     kind: Literal["geometric", "ito", "branched"] = eqx.field(static=True)
     levels: int = eqx.field(static=True)
     count: int = eqx.field(static=True)
@@ -134,11 +137,7 @@ class RandomFourierSignature(eqx.Module):
             with frequencies of standard deviation `time_scale`.
         - `dtype`: of the tables; default the default float.
         """
-        if kind not in ("geometric", "ito", "branched"):
-            raise ValueError(
-                f"Random Fourier signatures exist for kind 'geometric', 'ito' and "
-                f"'branched', got {kind!r}."
-            )
+        as_choice("kind", kind, ("geometric", "ito", "branched"))
         key = as_key(key)
         for name, value in (("dim", dim), ("levels", levels), ("features", features)):
             as_count(name, value)
@@ -147,7 +146,7 @@ class RandomFourierSignature(eqx.Module):
         for scale in scales:
             as_number("scales", scale, 0, above=True)
         as_number("time_scale", time_scale, 0)
-        dtype = as_real_dtype(dtype)
+        dtype, add_time = as_real_dtype(dtype), as_flag("add_time", add_time)
         key_w, key_s, key_p, key_t = jr.split(key, 4)
         normal = jr.normal(key_w, (levels, dim, features), dtype)
         choice = jr.choice(key_s, jnp.asarray(scales, dtype), (levels, 1, features))
@@ -162,17 +161,7 @@ class RandomFourierSignature(eqx.Module):
         self.spread = jnp.ones((width,), dtype)
         self.deviation = None
         self.kind, self.levels, self.count = kind, levels, features
-        self.add_time = as_flag("add_time", add_time)
-
-    @property
-    def linear(self) -> bool:
-        """Whether the kernel is a finite inner product of features: yes."""
-        return True
-
-    @property
-    def unit(self) -> float:
-        """The constant of the kernel that the features leave out."""
-        return 1.0
+        self.add_time = add_time
 
     @property
     def forests(self) -> tuple:
@@ -186,15 +175,8 @@ class RandomFourierSignature(eqx.Module):
         """Total number of features."""
         return len(self.forests) * self.count
 
-    def _read(self, x, brackets, lengths, mask) -> tuple[Array, Array | None]:
-        points, increments = prepare(
-            x,
-            brackets,
-            kind=self.kind,
-            time=self.add_time,
-            lengths=lengths,
-            mask=mask,
-        )
+    def _read(self, x: Path, brackets: Brackets) -> Side:
+        points, increments = prepare(x, brackets, kind=self.kind, time=self.add_time)
         width = self.frequencies.shape[1]
         if points.shape[-1] != width:
             raise ValueError(
@@ -203,14 +185,7 @@ class RandomFourierSignature(eqx.Module):
             )
         return points, increments
 
-    def fit(
-        self,
-        x,
-        *,
-        brackets: Brackets = None,
-        lengths: Int[Array, "..."] | None = None,
-        mask=None,
-    ) -> "RandomFourierSignature":
+    def fit(self, x: Path, *, brackets: Brackets = None) -> "RandomFourierSignature":
         """Standardise from data `(batch, times, dim)`.
 
         Sets the location and spread of each channel (over batch and time; time itself
@@ -220,7 +195,7 @@ class RandomFourierSignature(eqx.Module):
 
         A new, fitted object.
         """
-        points, increments = self._read(as_sample("x", x), brackets, lengths, mask)
+        points, increments = self._read(as_sample("x", x), brackets)
         # Far from zero the mean is rounded. What it misses is kept apart, so that the
         # fitted map of moved data is the same map, moved.
         wide = _wider(points.dtype, self.location.dtype)
@@ -258,23 +233,11 @@ class RandomFourierSignature(eqx.Module):
             lambda r: r.deviation, new, deviation, is_leaf=lambda leaf: leaf is None
         )
 
-    def __call__(
-        self,
-        x,
-        *,
-        brackets: Brackets = None,
-        lengths: Int[Array, "..."] | None = None,
-        mask=None,
+    def features(
+        self, x: Path, *, brackets: Brackets = None
     ) -> Float[Array, "... size"]:
         """Features of paths `(..., times, dim)`; brackets as in the kernels."""
-        points, increments = self._read(x, brackets, lengths, mask)
-        return _features(self, points, increments)
-
-    def features(
-        self, x, *, brackets: Brackets = None, lengths=None, mask=None
-    ) -> Float[Array, "... size"]:
-        """The same as calling: the interface shared with `SignatureKernel`."""
-        return self(x, brackets=brackets, lengths=lengths, mask=mask)
+        return _features(self, *self._read(x, brackets))
 
 
 @eqx.filter_jit

@@ -2,11 +2,11 @@
 
 from typing import Literal, TypedDict, Unpack
 
-from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from ._features import InnerProduct
-from ._kernel import Path, SignatureKernel
-from ._prepare import Brackets, Kind
+from ._kernel import SignatureKernel
+from ._prepare import Brackets, Kind, Path
 
 
 class KernelOptions(TypedDict, total=False):
@@ -18,7 +18,6 @@ class KernelOptions(TypedDict, total=False):
     add_basepoint: bool
     lead_lag: bool
     solver: Literal["goursat", "series"]
-    refinement: int | tuple[int, int]
     method: Literal["auto", "recursion", "features"]
     inner_product: InnerProduct
     normalise: bool
@@ -32,10 +31,6 @@ def signature_kernel(
     *,
     brackets_x: Brackets = None,
     brackets_y: Brackets = None,
-    lengths_x: Int[Array, "..."] | None = None,
-    lengths_y: Int[Array, "..."] | None = None,
-    mask_x: Bool[Array, "..."] | None = None,
-    mask_y: Bool[Array, "..."] | None = None,
     **options: Unpack[KernelOptions],
 ) -> Float[Array, "..."]:
     """Signature kernel of paths, paired one by one.
@@ -43,17 +38,14 @@ def signature_kernel(
     **Arguments:**
 
     - `x`, `y`: arrays `(..., times, d)`, whose leading axes broadcast, or
-        [`arborax.SampledPath`][] (with mask, lengths and brackets of its own).
-    - `kind`, `depth`: see [`arborax.SignatureKernel`][].
+        [`arborax.SampledPath`][] for padded or irregular batches: padding is exact, and
+        missing points are interpolated. Left-point sums carry the last value forward
+        instead, and so sum over observed increments.
+    - `kind`, `depth`, `options`: those of [`arborax.SignatureKernel`][].
     - `brackets_x`, `brackets_y`: for the Itô kinds. `None`: the brackets of the
         `SampledPath`, or left-point sums where there are none. `"left-point"`,
         `"realised"` (`dx dx^T` of observed increments), `"canonical"` (zero) or
         increments `(..., steps, d, d)`. The two sides may differ.
-    - `lengths_x`, `mask_x`, ...: valid points and observed points of padded or
-        irregular batches, as in [`arborax.SampledPath`][]; padding is exact. Missing
-        points are interpolated; left-point sums carry the last value forward instead,
-        and so sum over observed increments.
-    - `options`: those of [`arborax.SignatureKernel`][].
 
     With `scale=None` or a number, a value depends on its two paths only. With
     `scale="auto"` or `"bounded"` all pairs of the call share one number, from all paths
@@ -64,16 +56,7 @@ def signature_kernel(
     Array of the broadcast batch shape.
     """
     kernel = SignatureKernel(kind, depth, **options)
-    return kernel(
-        x,
-        y,
-        brackets_x=brackets_x,
-        brackets_y=brackets_y,
-        lengths_x=lengths_x,
-        lengths_y=lengths_y,
-        mask_x=mask_x,
-        mask_y=mask_y,
-    )
+    return kernel(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
 
 
 def signature_gram(
@@ -84,10 +67,6 @@ def signature_gram(
     *,
     brackets_x: Brackets = None,
     brackets_y: Brackets = None,
-    lengths_x: Int[Array, "..."] | None = None,
-    lengths_y: Int[Array, "..."] | None = None,
-    mask_x: Bool[Array, "..."] | None = None,
-    mask_y: Bool[Array, "..."] | None = None,
     block: int | None = None,
     **options: Unpack[KernelOptions],
 ) -> Float[Array, "n m"]:
@@ -101,25 +80,12 @@ def signature_gram(
         recursion takes about a megabyte, to stay near the cache.
     - all others: as in [`arborax.signature_kernel`][].
 
-    With `scale=None` or a number, an entry depends on its two paths only. With
-    `scale="auto"` or `"bounded"` all entries share one number, from all paths of `x`
-    and `y` together, or of `x` alone without `y`. Blocks of one large matrix, or the
-    matrices of a training and a test set, need one number: see
-    [`arborax.SignatureKernel.fit`][].
+    With `scale="auto"` or `"bounded"`, blocks of one large matrix, or the matrices of a
+    training and a test set, need one number: see [`arborax.SignatureKernel.fit`][].
 
     **Returns:**
 
     Array `(n, m)`.
     """
     kernel = SignatureKernel(kind, depth, **options)
-    return kernel.gram(
-        x,
-        y,
-        brackets_x=brackets_x,
-        brackets_y=brackets_y,
-        lengths_x=lengths_x,
-        lengths_y=lengths_y,
-        mask_x=mask_x,
-        mask_y=mask_y,
-        block=block,
-    )
+    return kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y, block=block)

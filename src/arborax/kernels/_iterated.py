@@ -13,8 +13,6 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from .._xla import running_sums
-
 
 Shape = tuple  # children of the root, sorted; a vertex is ()
 
@@ -99,7 +97,7 @@ class _Trees:
     def path(self, tree: Shape, root: int) -> Array:
         if tree == ():
             return self.start(root)
-        return running_sums(self.increment(tree, root), axis=1)
+        return _sums_before(self.increment(tree, root))
 
     def end(self, tree: Shape, root: int) -> Array:
         if tree == ():
@@ -110,6 +108,11 @@ class _Trees:
         child, place = children[0]
         total = self.increment(child, place) * self.rest(root)
         return jnp.sum(total + self._two_vertex(children, root), axis=1)
+
+
+def _sums_before(x: Array) -> Array:
+    """Sums over the entries before each one, without itself, along axis 1."""
+    return jnp.cumsum(x, axis=1) - x
 
 
 def _vertices(tree: Shape) -> int:
@@ -131,7 +134,7 @@ def _geometric_word(u: list[Array], length: int) -> Array:
         for i in range(1, j + 1):  # the last i letters fall into this segment
             step = step * du[j - i]
             total = total + prefixes[j - i] * step * (1 / math.factorial(i))
-        prefixes.append(running_sums(total, axis=1))
+        prefixes.append(_sums_before(total))
     last = length - 1
     rest = u[last][:, -1:] - u[last][:, 1:]
     step = jnp.ones_like(du[0])

@@ -1,23 +1,20 @@
 """Signature kernels: one object, values for pairs and Gram matrices in blocks."""
 
 import functools as ft
-from typing import Any, Literal, Unpack
+from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, Int, Real
+from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._inputs import as_choice, as_count, as_flag, as_number
-from .._values import is_concrete, shown
-from ..paths import SampledPath
 from ._blocks import in_blocks
 from ._evaluate import evaluate
 from ._features import (
+    algebra,
     explicit_features,
-    feature_count,
     feature_weights,
-    INNER_PRODUCTS,
     InnerProduct,
     robust_normalisation,
 )
@@ -25,11 +22,12 @@ from ._prepare import (
     as_sample,
     Brackets,
     check_alike,
-    check_kind,
     Kind,
+    KINDS,
+    Path,
     prepare,
     refuse_beyond,
-    Sides,
+    Side,
 )
 from ._scale import pooled_scale
 from ._static import (
@@ -40,8 +38,6 @@ from ._static import (
 )
 
 
-Path = SampledPath | Float[ArrayLike, "..."]
-Side = tuple[Array, Array | None]  # points, increments of the brackets
 _DIAGONAL = 2**17  # elements of one diagonal of one block: about a megabyte
 _MOST_FEATURES = 4000
 
@@ -72,7 +68,6 @@ class SignatureKernel(eqx.Module):
     add_basepoint: bool = eqx.field(static=True)
     lead_lag: bool = eqx.field(static=True)
     solver: Literal["goursat", "series"] = eqx.field(static=True)
-    refinement: tuple[int, int] = eqx.field(static=True)
     method: Literal["auto", "recursion", "features"] = eqx.field(static=True)
     inner_product: InnerProduct = eqx.field(static=True)
     normalise: bool = eqx.field(static=True)
@@ -88,7 +83,6 @@ class SignatureKernel(eqx.Module):
         add_basepoint: bool = False,
         lead_lag: bool = False,
         solver: Literal["goursat", "series"] = "goursat",
-        refinement: int | tuple[int, int] = 0,
         method: Literal["auto", "recursion", "features"] = "auto",
         inner_product: InnerProduct = "hopf",
         normalise: bool = False,
@@ -100,16 +94,19 @@ class SignatureKernel(eqx.Module):
         - `static_kernel`: `"linear"`, `"rbf"`, `"rational-quadratic"`, a static kernel
             object or a function of two points. Enters by second differences.
         - `scale`: a number that multiplies the augmented path (and its square the
-            brackets); `"auto"` or `"bounded"`: one number for all paths of a call (both
-            sides of a Gram matrix, both samples of a test), see
-            [`arborax.safe_scale`][]. Values of two calls are comparable only under one
-            number: fix it with [`arborax.SignatureKernel.fit`][].
+            brackets), or one number for all paths of a call (both sides of a Gram
+            matrix, both samples of a test), a constant for differentiation. `"auto"`
+            brings the largest distance from the start and the root of the quadratic
+            variation to at most 1/2. It is right for rough paths, and no proof: many
+            fast rotations may still blow up, which is then reported. `"bounded"`
+            brings the length to at most 1, and then complete tree kernels converge
+            whatever the path; it shrinks rough paths towards zero as their mesh is
+            refined. Values of two calls are comparable only under one number: fix it
+            with [`arborax.SignatureKernel.fit`][].
         - `add_time`, `add_basepoint`, `lead_lag`: augmentations, applied in the order
             lead-lag, time (first channel), basepoint (zero).
         - `solver`: complete geometric kernel: `"goursat"`, the second-order scheme on
             the grid, or `"series"`, power series in each cell, exact to rounding.
-        - `refinement`: dyadic refinement of the Goursat grid, one order or one for
-            each path.
         - `method`: `"recursion"`, `"features"` (explicit coordinates, needs `depth`
             and the linear static kernel) or `"auto"`, the cheaper one by operation
             count.
@@ -117,22 +114,14 @@ class SignatureKernel(eqx.Module):
             inner product of tree coordinates, without weights and without forests.
         - `normalise`: divide by `sqrt(k(x, x) k(y, y))`, all three with one scale.
         """
-        check_kind(kind, depth)
+        as_choice("kind", kind, KINDS)
+        depth = None if depth is None else as_count("depth", depth)
         as_choice("solver", solver, ("goursat", "series"))
         as_choice("method", method, ("auto", "recursion", "features"))
-        as_choice("inner_product", inner_product, INNER_PRODUCTS)
-        orders = _as_orders(refinement)
-        if orders != (0, 0) and (kind != "geometric" or depth is not None):
-            raise ValueError(
-                "`refinement` belongs to the Goursat scheme of the complete geometric "
-                f"kernel; the {kind} kernel with depth={depth} is exact on the grid. "
-                "Leave it at 0, or refine the paths."
-            )
-        if isinstance(scale, str) and scale not in ("auto", "bounded"):
-            raise ValueError(
-                f"`scale` must be a number, 'auto', 'bounded' or None, got {scale!r}."
-            )
-        if not (scale is None or isinstance(scale, str)) and is_concrete(scale):
+        as_choice("inner_product", inner_product, ("hopf", "trees"))
+        if isinstance(scale, str):
+            as_choice("scale", scale, ("auto", "bounded"))
+        elif scale is not None:
             as_number("scale", scale)
         static = as_static_kernel(static_kernel)
         explicit = method == "features" or inner_product == "trees"
@@ -156,8 +145,7 @@ class SignatureKernel(eqx.Module):
         self.add_time = as_flag("add_time", add_time)
         self.add_basepoint = as_flag("add_basepoint", add_basepoint)
         self.lead_lag = as_flag("lead_lag", lead_lag)
-        self.solver, self.refinement = solver, orders
-        self.method, self.inner_product = method, inner_product
+        self.solver, self.method, self.inner_product = solver, method, inner_product
         self.normalise = as_flag("normalise", normalise)
 
     @property
@@ -172,7 +160,12 @@ class SignatureKernel(eqx.Module):
         return 0.0 if self.inner_product == "trees" else 1.0
 
     def fit(
-        self, x: Path, y: Path | None = None, **sides: Unpack[Sides]
+        self,
+        x: Path,
+        y: Path | None = None,
+        *,
+        brackets_x: Brackets = None,
+        brackets_y: Brackets = None,
     ) -> "SignatureKernel":
         """Fix `scale="auto"` or `"bounded"` to the number that belongs to these paths.
 
@@ -183,18 +176,13 @@ class SignatureKernel(eqx.Module):
         The kernel with a number for its scale, a constant for differentiation. A kernel
         whose scale is a number or `None` is returned as it is.
         """
+        samples = self._samples(x, y, brackets_x, brackets_y)
         if not isinstance(self.scale, str):
             return self
-        factor = pooled_scale(self._samples(x, y, **sides), self.scale)  # pyright: ignore
+        factor = pooled_scale(samples, self.scale)  # pyright: ignore
         return eqx.tree_at(lambda kernel: kernel.scale, self, factor)
 
-    def prepared(
-        self,
-        x: Path,
-        brackets: Brackets = None,
-        lengths: Int[Array, "..."] | None = None,
-        mask: Bool[Array, "..."] | None = None,
-    ) -> Side:
+    def prepared(self, x: Path, brackets: Brackets = None) -> Side:
         """Filled and augmented points, and increments of the brackets or `None`."""
         points, increments = prepare(
             x,
@@ -203,8 +191,6 @@ class SignatureKernel(eqx.Module):
             time=self.add_time,
             basepoint=self.add_basepoint,
             leads=self.lead_lag,
-            lengths=lengths,
-            mask=mask,
         )
         if increments is not None and not isinstance(self.static_kernel, LinearKernel):
             raise ValueError(
@@ -249,8 +235,6 @@ class SignatureKernel(eqx.Module):
         x: Path,
         *,
         brackets: Brackets = None,
-        lengths: Int[Array, "..."] | None = None,
-        mask: Bool[Array, "..."] | None = None,
         robust: bool = False,
         bound: float = 4.0,
     ) -> Float[Array, "... features"]:
@@ -261,7 +245,7 @@ class SignatureKernel(eqx.Module):
 
         **Arguments:**
 
-        - `x`, `brackets`, `lengths`, `mask`: as in [`arborax.signature_kernel`][].
+        - `x`, `brackets`: as in [`arborax.signature_kernel`][].
         - `robust`: apply [`arborax.robust_normalisation`][] with `bound`.
         """
         if not self.linear:
@@ -271,8 +255,10 @@ class SignatureKernel(eqx.Module):
                 f"{type(self.static_kernel).__name__}, scale={self.scale!r}, "
                 f"normalise={self.normalise}. `kernel.fit(x)` makes 'auto' a number."
             )
-        _, [side] = self._scaled(self.prepared(x, brackets, lengths, mask))
-        out = self._explicit(*side)
+        robust = as_flag("robust", robust)
+        as_number("bound", bound, 1)
+        _, [side] = self._scaled(self.prepared(x, brackets))
+        out = self._explicit(side)
         if not robust:
             return out
         assert self.depth is not None
@@ -280,72 +266,52 @@ class SignatureKernel(eqx.Module):
         weights = feature_weights(self.kind, dim, self.depth, self.inner_product)
         return robust_normalisation(out, weights, bound=bound)
 
-    def _explicit(self, points: Array, increments: Array | None) -> Array:
-        return explicit_features(
-            points,
-            increments,
-            kind=self.kind,
-            depth=self.depth,  # pyright: ignore[reportArgumentType]
-            inner_product=self.inner_product,
-        )
+    def _explicit(self, side: Side) -> Array:
+        assert self.depth is not None
+        return explicit_features(*side, self.kind, self.depth, self.inner_product)
 
-    def _uses_features(self, px: Array, py: Array, outer: bool, brackets: bool) -> bool:
+    def _uses_features(self, x: Side, y: Side, outer: bool) -> bool:
         """Whether explicit features are asked for, or cheaper by operation count."""
-        linear = isinstance(self.static_kernel, LinearKernel) and self.depth is not None
-        if self.method != "auto" or not linear:
-            return self.method == "features"
-        if self.inner_product == "trees":
-            return True
-        (bx, lx, d), (by, ly, _) = px.shape, py.shape
+        depth = self.depth
+        if self.method != "auto" or self.inner_product == "trees":
+            return self.method != "recursion"
+        if depth is None or not isinstance(self.static_kernel, LinearKernel):
+            return False
+        (bx, lx, d), (by, ly, _) = x[0].shape, y[0].shape
         pairs = bx * by if outer else bx
-        depth = self.depth or 0
-        count = feature_count(self.kind, d, depth)
+        count = algebra(self.kind, d, depth).size
         if count > _MOST_FEATURES:
             return False
-        cell = d + depth**2
-        if self.kind in ("geometric", "planar"):
-            cell = d + depth**3
-        if brackets:
+        cell = d + depth ** (3 if self.kind in ("geometric", "planar") else 2)
+        if not (x[1] is None and y[1] is None):
             cell = depth * (depth + 1) ** 2 * (d * d + depth * d)
         explicit = 4 * count * (bx * lx + by * ly) + count * pairs
         return explicit < cell * lx * ly * pairs
 
     def _values(self, outer: bool, x: Side, y: Side, block: int | None = None) -> Array:
-        (px, ax), (py, ay) = x, y
-        brackets = ax is not None or ay is not None
-        if self._uses_features(px, py, outer, brackets):
-            fx, fy = self._explicit(*x), self._explicit(*y)
-            inner = fx @ fy.T if outer else jnp.sum(fx * fy, axis=-1)
-            return self.unit + inner
+        if self._uses_features(x, y, outer):
+            fx, fy = self._explicit(x), self._explicit(y)
+            return self.unit + (fx @ fy.T if outer else jnp.sum(fx * fy, axis=-1))
         values = ft.partial(
-            evaluate,
-            self.kind,
-            self.depth,
-            self.static_kernel,
-            self.solver,
-            self.refinement,
-            outer,
+            evaluate, self.kind, self.depth, self.static_kernel, self.solver, outer
         )
         if not outer:
-            return values(px, py, ax, ay)
-        return in_blocks(values, px, py, ax, ay, block or self._block(px, py, brackets))
+            return values(x, y)
+        return in_blocks(values, x, y, block or self._block(x, y))
 
     def _norms(self, x: Side) -> Array:
         return jnp.sqrt(self._values(False, x, x))
 
-    def _block(self, px: Array, py: Array, brackets: bool) -> int:
+    def _block(self, x: Side, y: Side) -> int:
         """Rows and columns of a block, so that a diagonal stays near the cache."""
-        steps = min(
-            px.shape[1] * 2 ** self.refinement[0], py.shape[1] * 2 ** self.refinement[1]
-        )
-        depth = self.depth or 1
-        components = depth
-        if brackets:
-            d, nodes = px.shape[-1], (self.depth or 5) + 1
-            components = 2 * depth * nodes * (1 + d)
+        (_, steps, d), dtype = x[0].shape, x[0].dtype
+        components = depth = self.depth or 1
+        if not (x[1] is None and y[1] is None):
+            components = 2 * depth * ((self.depth or 5) + 1) * (1 + d)
         elif self.kind == "planar" or (self.kind == "geometric" and self.depth):
             components = 4 * depth * depth
-        elements = _DIAGONAL * 8 // px.dtype.itemsize // (steps * components)
+        steps = min(steps, y[0].shape[1])
+        elements = _DIAGONAL * 8 // dtype.itemsize // (steps * components)
         return int(np.clip(2 ** int(np.log2(max(elements, 1)) / 2), 4, 64))
 
     def _checked(self, values: Array) -> Array:
@@ -366,32 +332,29 @@ class SignatureKernel(eqx.Module):
             )
         return refuse_beyond(values, limit, message)
 
-    def _pair(
+    def _samples(
+        self, x: Path, y: Path | None, brackets_x: Brackets, brackets_y: Brackets
+    ) -> list[Side]:
+        """Both samples prepared, or `x` alone."""
+        samples = [self.prepared(as_sample("x", x), brackets_x)]
+        if y is not None:
+            samples.append(self.prepared(as_sample("y", y), brackets_y))
+            check_alike(samples[0][0], samples[1][0])
+        elif brackets_y is not None:
+            raise ValueError("`brackets_y` belong to `y`, which is missing.")
+        return samples
+
+    def __call__(
         self,
         x: Path,
-        y: Path | None,
+        y: Path,
         *,
         brackets_x: Brackets = None,
         brackets_y: Brackets = None,
-        lengths_x: Int[Array, "..."] | None = None,
-        lengths_y: Int[Array, "..."] | None = None,
-        mask_x: Bool[Array, "..."] | None = None,
-        mask_y: Bool[Array, "..."] | None = None,
-    ) -> list[Side]:
-        """Both sides prepared, or `x` alone."""
-        prepared = [self.prepared(x, brackets_x, lengths_x, mask_x)]
-        if y is not None:
-            prepared.append(self.prepared(y, brackets_y, lengths_y, mask_y))
-            check_alike(prepared[0][0], prepared[1][0])
-        return prepared
-
-    def _samples(self, x: Path, y: Path | None, **sides: Unpack[Sides]):
-        y = None if y is None else as_sample("y", y)
-        return self._pair(as_sample("x", x), y, **sides)
-
-    def __call__(self, x: Path, y: Path, **sides: Unpack[Sides]) -> Float[Array, "..."]:
+    ) -> Float[Array, "..."]:
         """Kernel of paired paths; see [`arborax.signature_kernel`][]."""
-        pair = self._pair(x, y, **sides)
+        pair = self.prepared(x, brackets_x), self.prepared(y, brackets_y)
+        check_alike(pair[0][0], pair[1][0])
         leads = [points.shape[:-2] for points, _ in pair]
         try:
             jnp.broadcast_shapes(*leads)
@@ -407,26 +370,14 @@ class SignatureKernel(eqx.Module):
         x: Path,
         y: Path | None = None,
         *,
+        brackets_x: Brackets = None,
+        brackets_y: Brackets = None,
         block: int | None = None,
-        **sides: Unpack[Sides],
-    ) -> Float[Array, "..."]:
+    ) -> Float[Array, "n m"]:
         """Gram matrix; see [`arborax.signature_gram`][]."""
-        samples = self._samples(x, y, **sides)
-        if block is not None:
-            block = as_count("block", block)
+        samples = self._samples(x, y, brackets_x, brackets_y)
+        block = None if block is None else as_count("block", block)
         return self._checked(_gram(self, samples, block))
-
-
-def _as_orders(refinement: Any) -> tuple[int, int]:
-    """Orders of refinement for each of the two paths."""
-    orders = refinement if isinstance(refinement, tuple) else (refinement, refinement)
-    if len(orders) != 2:
-        raise ValueError(
-            "`refinement` must be one order or one for each of the two paths, got "
-            f"{shown(refinement)}."
-        )
-    first, second = (as_count("refinement", order, 0) for order in orders)
-    return first, second
 
 
 @eqx.filter_jit

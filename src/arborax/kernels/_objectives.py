@@ -7,11 +7,11 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._inputs import as_count
+from .._inputs import as_count, as_flag
 from ..paths import SampledPath
 from ._fourier import RandomFourierSignature
-from ._kernel import Path, SignatureKernel
-from ._prepare import as_sample, Brackets, check_alike
+from ._kernel import SignatureKernel
+from ._prepare import as_sample, Brackets, check_alike, Path
 
 
 AnyKernel = SignatureKernel | RandomFourierSignature
@@ -50,22 +50,26 @@ def embed(
     A [`arborax.MeanEmbedding`][] without gradient.
     """
     _need_linear(kernel)
-    batch = as_count("batch", batch)
-    paths: Any = as_sample("y", y)
-    array = not isinstance(paths, SampledPath)
-    size = paths.shape[0] if array else paths.xs.shape[0]
-    total: Any = 0
-    square: Any = 0
-    step = batch if array else size
-    for start in range(0, size, step):
-        part = paths[start : start + step] if array else paths
-        brackets_: Any = brackets
-        if array and getattr(brackets, "ndim", 0) == 4:
-            brackets_ = brackets[start : start + step]
-        values = kernel.features(part, brackets=brackets_)
-        total = total + jnp.sum(values, axis=0)
-        square = square + jnp.sum(values * values)
-    return lax.stop_gradient(MeanEmbedding(total / size, square / size, size))
+    batch, paths = as_count("batch", batch), as_sample("y", y)
+    if isinstance(paths, SampledPath):
+        return lax.stop_gradient(_embedding(paths, kernel, brackets))
+    parts = []
+    for start in range(0, paths.shape[0], batch):
+        rows = slice(start, start + batch)
+        own: Any = brackets
+        if getattr(own, "ndim", 0) == 4:
+            own = own[rows]
+        parts.append(_embedding(paths[rows], kernel, own))
+    size = sum(part.count for part in parts)
+    mean: Any = sum(part.mean * part.count for part in parts) / size
+    square: Any = sum(part.square * part.count for part in parts) / size
+    return lax.stop_gradient(MeanEmbedding(mean, square, size))
+
+
+def _embedding(x: Path, kernel: AnyKernel, brackets: Brackets) -> MeanEmbedding:
+    values = kernel.features(x, brackets=brackets)
+    square = jnp.mean(jnp.sum(values * values, axis=-1))
+    return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
 
 
 def _check_kernel(kernel: Any) -> None:
@@ -95,11 +99,15 @@ def pooled(
     embedded = [isinstance(z, MeanEmbedding) for z in (x, y)]
     x = x if embedded[0] else as_sample("x", x)
     y = y if embedded[1] else as_sample("y", y)
+    if (embedded[0] and brackets_x is not None) or (
+        embedded[1] and brackets_y is not None
+    ):
+        raise ValueError("A MeanEmbedding holds its brackets: give them to `embed`.")
     if any(embedded):
         _need_linear(kernel)
         return x, y, kernel
     check_alike(x, y)
-    if isinstance(kernel, SignatureKernel):
+    if isinstance(getattr(kernel, "scale", None), str):
         kernel = kernel.fit(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
     return x, y, kernel
 
@@ -107,14 +115,10 @@ def pooled(
 def _summaries(
     x, y, kernel, brackets_x, brackets_y
 ) -> tuple[MeanEmbedding, MeanEmbedding]:
-    def summary(z: Any, brackets: Brackets) -> MeanEmbedding:
-        if isinstance(z, MeanEmbedding):
-            return z
-        values = kernel.features(z, brackets=brackets)
-        square = jnp.mean(jnp.sum(values * values, axis=-1))
-        return MeanEmbedding(jnp.mean(values, axis=0), square, values.shape[0])
-
-    sx, sy = summary(x, brackets_x), summary(y, brackets_y)
+    sx, sy = (
+        z if isinstance(z, MeanEmbedding) else _embedding(z, kernel, brackets)
+        for z, brackets in ((x, brackets_x), (y, brackets_y))
+    )
     if sx.mean.shape != sy.mean.shape or sx.mean.dtype != sy.mean.dtype:
         raise ValueError(
             "The mean embedding was not made with this kernel and dtype: "
@@ -124,17 +128,14 @@ def _summaries(
     return sx, sy
 
 
-def _within(mean: Array, diagonal: Array, n: int, unbiased: bool) -> Array:
-    """`E k(X, X')` from the means of the Gram matrix and of its diagonal, which the
-    unbiased estimate leaves out."""
-    if not unbiased:
-        return mean
+def _bias(mean: Array, diagonal: Array, n: int) -> Array:
+    """What the mean of a Gram matrix has above the mean off its diagonal."""
     if n < 2:
         raise ValueError(
             "The unbiased estimator needs at least two paths in each sample whose own "
             "term is asked for. Pass unbiased=False."
         )
-    return (n * mean - diagonal) / (n - 1)
+    return (diagonal - mean) / (n - 1)
 
 
 def _score(
@@ -143,22 +144,21 @@ def _score(
     """`E k(X, X') - 2 E k(X, Y)`, and `E k(Y, Y')` with the data term."""
     if kernel.linear:
         sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
-
-        def own(s: MeanEmbedding) -> Array:
-            return _within(jnp.sum(s.mean * s.mean), s.square, s.count, unbiased)
-
-        score = own(sx) - 2 * jnp.sum(sx.mean * sy.mean)
-        # The constant of the kernel, left out of the features, counts 1 - 2 + 1 times.
-        return score + own(sy) if data_term else score - kernel.unit
-
-    def own_gram(z: Any, brackets: Brackets) -> Array:
+        if data_term:
+            score = jnp.sum(jnp.square(sx.mean - sy.mean))
+        else:  # the constant of the kernel counts once, less twice
+            score = jnp.sum(sx.mean * (sx.mean - 2 * sy.mean)) - kernel.unit
+        for own in (sx, sy)[: 1 + data_term] if unbiased else ():
+            score = score - _bias(jnp.sum(jnp.square(own.mean)), own.square, own.count)
+        return score
+    cross = kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y)
+    score = -2 * jnp.mean(cross)
+    for z, brackets in ((x, brackets_x), (y, brackets_y))[: 1 + data_term]:
         gram = kernel.gram(z, brackets_x=brackets)
-        diagonal = jnp.mean(jnp.diagonal(gram))
-        return _within(jnp.mean(gram), diagonal, gram.shape[0], unbiased)
-
-    cross = jnp.mean(kernel.gram(x, y, brackets_x=brackets_x, brackets_y=brackets_y))
-    score = own_gram(x, brackets_x) - 2 * cross
-    return score + own_gram(y, brackets_y) if data_term else score
+        mean, diagonal = jnp.mean(gram), jnp.mean(jnp.diagonal(gram))
+        score = score + mean
+        score = score - _bias(mean, diagonal, gram.shape[0]) if unbiased else score
+    return score
 
 
 def signature_score(
@@ -198,6 +198,7 @@ def signature_score(
 
     A scalar.
     """
+    unbiased, data_term = as_flag("unbiased", unbiased), as_flag("data_term", data_term)
     x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
     return _score(x, y, kernel, brackets_x, brackets_y, unbiased, data_term)
 
@@ -220,9 +221,5 @@ def mmd(
 
     A scalar.
     """
-    x, y, kernel = pooled(x, y, kernel, brackets_x, brackets_y)
-    if kernel.linear and not unbiased:
-        sx, sy = _summaries(x, y, kernel, brackets_x, brackets_y)
-        gap = sx.mean - sy.mean
-        return jnp.sum(gap * gap)
-    return _score(x, y, kernel, brackets_x, brackets_y, unbiased, True)
+    sides: Any = {"brackets_x": brackets_x, "brackets_y": brackets_y}
+    return signature_score(x, y, kernel, **sides, unbiased=unbiased, data_term=True)

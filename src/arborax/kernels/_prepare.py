@@ -1,47 +1,29 @@
 """Checked and augmented points and bracket increments, from what the user passes."""
 
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, Int
+from jaxtyping import Array, ArrayLike, Float
 
-from .._inputs import as_floating, as_real, as_values, is_suffix
+from .._inputs import as_real, as_values
 from .._values import is_concrete, refuse
 from ..paths import add_basepoint, add_time, lead_lag, SampledPath
 
 
 Kind = Literal["geometric", "ito", "branched", "planar"]
 Brackets = Literal["left-point", "realised", "canonical"] | Float[Array, "..."] | None
+Path = SampledPath | Float[ArrayLike, "..."]
+Side = tuple[Array, Array | None]  # points, increments of the brackets
 KINDS = ("geometric", "ito", "branched", "planar")
-
-
-class Sides(TypedDict, total=False):
-    """Options of the two sides of a kernel; see [`arborax.signature_kernel`][]."""
-
-    brackets_x: Brackets
-    brackets_y: Brackets
-    lengths_x: Int[Array, "..."] | None
-    lengths_y: Int[Array, "..."] | None
-    mask_x: Bool[Array, "..."] | None
-    mask_y: Bool[Array, "..."] | None
 
 
 def refuse_beyond(values: Array, limit: float, message: str) -> Array:
     """`values`, refused unless all are numbers of modulus below `limit`."""
     known = np.asarray(values) if is_concrete(values) else values
     return refuse(values, ~(abs(known) < limit), message)
-
-
-def check_kind(kind: str, depth: int | None) -> None:
-    if kind not in KINDS:
-        raise ValueError(f"Unknown kind {kind!r}: expected one of {KINDS}.")
-    if depth is not None and (isinstance(depth, bool) or not isinstance(depth, int)):
-        raise TypeError(f"`depth` must be an integer or None, got {depth!r}.")
-    if depth is not None and depth < 1:
-        raise ValueError(f"`depth` must be at least 1 or None, got {depth}.")
 
 
 def as_sample(name: str, paths: Any) -> Any:
@@ -66,19 +48,6 @@ def as_sample(name: str, paths: Any) -> Any:
     return paths
 
 
-def as_brackets(name: str, brackets: Any, points: jax.Array) -> jax.Array:
-    """Increments `(..., times - 1, d, d)` that fit the points `(..., times, d)`."""
-    brackets = as_floating(name, brackets)
-    *lead, times, d = points.shape
-    expected = (*lead, times - 1, d, d)
-    if brackets.ndim < 3 or not is_suffix(brackets.shape, expected):
-        raise ValueError(
-            f"`{name}` must have shape {expected}, one matrix for each step of the "
-            f"paths, got {brackets.shape}."
-        )
-    return jnp.broadcast_to(brackets, expected).astype(points.dtype)
-
-
 def check_alike(x: Any, y: Any) -> None:
     """Paths to be compared have the same channels and the same dtype."""
     x, y = (p.xs if isinstance(p, SampledPath) else p for p in (x, y))
@@ -93,24 +62,6 @@ def check_alike(x: Any, y: Any) -> None:
             f"Both paths must have the same dtype, got {kinds[0]} and {kinds[1]}. Cast "
             "one of them."
         )
-
-
-def _sampled(
-    path: SampledPath | ArrayLike,
-    lengths: Int[Array, "..."] | None = None,
-    mask: Bool[Array, "..."] | None = None,
-) -> SampledPath:
-    """A [`arborax.SampledPath`][]; an array gets the times `0..1`."""
-    if isinstance(path, SampledPath):
-        if lengths is not None or mask is not None:
-            raise ValueError(
-                "A SampledPath brings its own `lengths` and `mask`: do not pass them "
-                "again."
-            )
-        return path
-    xs = as_values("path", path)
-    ts = jnp.linspace(0, 1, xs.shape[-2], dtype=xs.dtype)
-    return SampledPath(ts, xs, mask, lengths)
 
 
 def _increments_of_brackets(
@@ -142,16 +93,14 @@ def _increments_of_brackets(
 
 
 def prepare(
-    path: SampledPath | ArrayLike,
+    path: Any,
     brackets: Brackets,
     *,
     kind: Kind,
     time: bool = False,
     basepoint: bool = False,
     leads: bool = False,
-    lengths: Int[Array, "..."] | None = None,
-    mask: Bool[Array, "..."] | None = None,
-) -> tuple[Float[Array, "... times d"], Float[Array, "... steps d d"] | None]:
+) -> Side:
     """Fill, augment (lead-lag, then time, then basepoint) and carry the brackets.
 
     Realised brackets are made of observed increments, before anything is filled in
@@ -164,20 +113,22 @@ def prepare(
     Points `(..., times, d)` and increments of the brackets `(..., times - 1, d, d)`,
     or `None` for left-point sums.
     """
-    given = _sampled(path, lengths, mask)
-    increments = _increments_of_brackets(kind, given, brackets)
-    if increments is not given.brackets:
-        given = eqx.tree_at(
-            lambda p: p.brackets, given, increments, is_leaf=lambda leaf: leaf is None
+    if not isinstance(path, SampledPath):
+        xs = as_values("path", path)
+        path = SampledPath(jnp.linspace(0, 1, xs.shape[-2], dtype=xs.dtype), xs)
+    increments = _increments_of_brackets(kind, path, brackets)
+    if increments is not path.brackets:
+        path = eqx.tree_at(
+            lambda p: p.brackets, path, increments, is_leaf=lambda leaf: leaf is None
         )
     left_point = kind != "geometric" and increments is None
-    full = given.filled("forward" if left_point else "linear")
-    if leads:
-        full = lead_lag(full)
-    if time:
-        full = add_time(full)
-    if basepoint:
-        full = add_basepoint(full)
+    full = path.filled("forward" if left_point else "linear")
+    for wanted, augment in (
+        (leads, lead_lag),
+        (time, add_time),
+        (basepoint, add_basepoint),
+    ):
+        full = augment(full) if wanted else full
     increments = full.brackets
     if increments is not None:
         shape = (*full.batch_shape, full.num_times - 1, full.dim, full.dim)

@@ -19,7 +19,7 @@ import functools as ft
 import jax.numpy as jnp
 from jaxtyping import Array
 
-from ._wavefront import State
+from ._sweep import State
 
 
 def goursat(upper: State, right: State, corner: State, c: Array) -> State:

@@ -20,15 +20,13 @@ number for the full kernel.
 """
 
 import math
-from collections.abc import Callable
 
 import jax.numpy as jnp
 from jaxtyping import Array, PyTree
 
-from ._edges import edge_sweep
+from ._sweep import edge_sweep, Increment
 
 
-Increment = Callable[[PyTree, PyTree], Array]
 _ORDER = 8
 
 

@@ -160,29 +160,9 @@ class CustomKernel(AbstractStaticKernel):
         return jnp.vectorize(self.function, signature="(d),(d)->()")(x, y)
 
 
-def _need_two_points(kernel: Callable) -> None:
-    try:
-        inspect.signature(kernel).bind("x", "y")
-    except TypeError:
-        raise TypeError(
-            "`static_kernel` must be a function of two points, `k(x, y)`."
-        ) from None
-    except ValueError:
-        pass  # a function that does not say what it takes
-
-
 def as_static_kernel(kernel: object) -> AbstractStaticKernel:
-    """Turn a name, a function or a kernel into a static kernel.
-
-    **Arguments:**
-
-    - `kernel`: `None` or `"linear"`, `"rbf"`, `"rational-quadratic"`, an
-        [`arborax.AbstractStaticKernel`][], or a function of two points.
-
-    **Returns:**
-
-    An [`arborax.AbstractStaticKernel`][].
-    """
+    """A static kernel from its name (`None`: linear), from a function of two points, or
+    as it is."""
     if isinstance(kernel, AbstractStaticKernel):
         return kernel
     named = {
@@ -200,7 +180,14 @@ def as_static_kernel(kernel: object) -> AbstractStaticKernel:
             )
         return named[kernel]()
     if callable(kernel) and not isinstance(kernel, type):
-        _need_two_points(kernel)
+        try:
+            inspect.signature(kernel).bind("x", "y")
+        except TypeError:
+            raise TypeError(
+                "`static_kernel` must be a function of two points, `k(x, y)`."
+            ) from None
+        except ValueError:
+            pass  # a function that does not say what it takes
         return CustomKernel(jax.tree_util.Partial(kernel))
     raise TypeError(
         f"`static_kernel` must be a name, a static kernel or a function of two points, "

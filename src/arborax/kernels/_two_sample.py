@@ -11,9 +11,8 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_floating, as_key
 from .._values import is_concrete, refuse
-from ._kernel import Path
 from ._objectives import AnyKernel, MeanEmbedding, pooled
-from ._prepare import Brackets
+from ._prepare import Brackets, Path
 
 
 class TwoSampleResult(NamedTuple):

@@ -263,10 +263,11 @@ class _Derivative(Linear):
         f = _cotangent if self.transposed else _tangent
         return _by_pieces(ft.partial(f, self.blocks), x, dx)
 
-    def derivative(self, primals, tangents):
+    def jvp(self, primals, tangents):
+        # Reverse mode does not go through a loop of dynamic length.
         f = _cotangent if self.transposed else _tangent
         static = lambda x, dx: [f(self.blocks, x, dx, static=True)]  # noqa: E731
-        return jax.jvp(static, primals, tangents)[1]
+        return self(*primals), jax.jvp(static, primals, tangents)[1]
 
     @property
     def transpose(self):

@@ -60,6 +60,11 @@ def lift_matrices(
 
     Cost: `dim^depth` products of matrices, whatever the number of windows.
     """
+    if alg.scalar:
+        raise ValueError(
+            f"{type(alg).__name__} does not know in which order matrices are "
+            "multiplied. Use `GrossmanLarson`, or `Ito` for semimartingales."
+        )
     shape = (blocks.size, blocks.columns, blocks.count)
     level, terms = matrices, []
     for n, table in enumerate(_ladder_maps(alg)):

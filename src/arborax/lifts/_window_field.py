@@ -16,6 +16,7 @@ from ..geometry import AbstractGeometry
 from ._calculus import FrameCalculus
 from ._coefficients import coefficient_tables, Coefficients, Tables
 from ._fields import as_driving_fields, check_fields, DrivingFields
+from ._jet import jet_coefficients, jet_value
 from ._linear_fields import check_linear, LinearFields
 from ._recursion import field_value
 
@@ -70,6 +71,8 @@ class WindowField(eqx.Module):
                 f"({self.alg.primitive_size},), got {lam.shape}. For a batch use "
                 "`jax.vmap`."
             )
+        if self.alg.scalar:
+            return jet_coefficients(self.alg, lam)
         return self._tables(lam)
 
     def evaluate(
@@ -81,6 +84,8 @@ class WindowField(eqx.Module):
             value = jax.eval_shape(lambda z: self.fields(t, z), y)
             y = vary_as(y, coefficients, value)
         calculus = FrameCalculus(self.fields, self.geometry, t, self._parallel)
+        if self.alg.scalar:
+            return jet_value(calculus, self.alg, coefficients, y)
         return field_value(calculus, self._tables.layout, coefficients, y)
 
 
@@ -104,7 +109,8 @@ def lift(
       total covariant derivatives, and Jacobi brackets of these for words over trees,
       for any connection;
     - `GrossmanLarson`: elementary differentials $D^k V_i[F(t_1), .., F(t_k)]$ over the
-      symmetry factor; Euclidean space only.
+      symmetry factor; Euclidean space only;
+    - `MultiIndex`: products of derivatives of scalar fields; `Euclidean(1)` only.
 
     Any other algebra is lifted from its `forests`.
 
@@ -149,6 +155,11 @@ def lift(
     if not isinstance(geometry, AbstractGeometry):
         raise TypeError(
             f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
+        )
+    if alg.scalar and not (geometry.dim == 1 and geometry.flat):
+        raise ValueError(
+            f"{type(alg).__name__} is for a scalar state, `Euclidean(1)`; got "
+            f"{geometry}. Use `GrossmanLarson`, or `Ito` for semimartingales."
         )
     if not (alg.planar or geometry.flat):
         raise ValueError(

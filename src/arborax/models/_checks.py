@@ -16,26 +16,20 @@ from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 
 
-def check_options(
-    key: Any,
-    dtype: Any,
-    activations: tuple[Any, ...] = (),
-    *,
-    random: bool = True,
-    **sizes: Any,
-) -> None:
-    """Refuse a key, a dtype, activations or sizes that cannot build a model.
+def as_sizes(**sizes: Any) -> tuple[int, ...]:
+    """Sizes as Python integers, in their order: a model holds them as static fields.
+    Depths may be zero, other sizes are at least one."""
+    return tuple(
+        as_count(name, size, 0 if name.endswith("depth") else 1)
+        for name, size in sizes.items()
+    )
 
-    Depths may be zero, other sizes are at least one; `None` stands for a default. The
-    key may be `None` if nothing is `random`.
-    """
-    if key is not None or random:
-        as_key(key)
+
+def check_options(key: Any, dtype: Any, *activations: Any) -> None:
+    """Refuse a key, a dtype or activations that cannot build a model."""
+    as_key(key)
     if dtype is not None:
         as_real_dtype(dtype)
-    for name, size in sizes.items():
-        if size is not None or name != "initial_width":
-            as_count(name, size, 0 if name in ("depth", "initial_depth") else 1)
     for function in activations:
         _check_activation(function)
 

@@ -19,7 +19,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import barrier_back, quadratic, rows_product, scale, small_product
+from .._xla import barrier_back, quadratic, scale, small_product
 from ..lifts import AbstractExpansion, Tensors
 from ._layers import activate, affine, Derivative, flatten
 
@@ -42,7 +42,7 @@ def _pass(weight, bias, x, rows) -> tuple[Array, Array | None]:
     """A point and derivatives along directions, in one product if there are any."""
     if rows is None:
         return affine(weight, bias, x), None
-    both = rows_product(jnp.concatenate([x[None], rows]), weight)
+    both = jnp.concatenate([x[None], rows]) @ weight.T
     a, rows = lax.split(both, (1, rows.shape[0]))
     return a[0] + bias, rows
 
@@ -102,9 +102,9 @@ class MLPExpansion(AbstractExpansion):
         if dots is None or directions is not self._directions:
             rows, inner = jax.vmap(flatten)(directions), []
             for layer in self._hidden:
-                inner.append(rows_product(rows, layer.weight))
+                inner.append(rows @ layer.weight.T)
                 rows = scale(layer.slope()[None], inner[-1])
-            last = [rows_product(rows, head.weight) for head in self._heads]
+            last = [rows @ head.weight.T for head in self._heads]
             dots, seen = self._finish(last), (inner, last)
         return dots, lambda pairs, tangents: self._operate(pairs, seen, tangents)
 
@@ -114,7 +114,7 @@ class MLPExpansion(AbstractExpansion):
         if pairs is not None:
             pairs = barrier_back(pairs)
         for k, layer in enumerate(self._hidden):
-            rows = scale(layer.slope()[None], rows_product(rows, layer.weight))
+            rows = scale(layer.slope()[None], rows @ layer.weight.T)
             if pairs is not None:
                 source = quadratic(pairs, seen[0][k])
                 rows = rows + scale(layer.curve()[None], source)
@@ -124,7 +124,7 @@ class MLPExpansion(AbstractExpansion):
         out = []
         for k, row in enumerate(lax.split(rows, (1,) * d)):
             head = self._heads[k]
-            out.append(scale(head.slope(), rows_product(row[0], head.weight)))
+            out.append(scale(head.slope(), row[0] @ head.weight.T))
             if pairs is not None:
                 own = lax.slice_in_dim(pairs, k, k + 1, axis=2)
                 source = quadratic(own, seen[1][k])[0]
@@ -135,7 +135,7 @@ class MLPExpansion(AbstractExpansion):
         """The last layer, if it is one for all channels."""
         (head,), d = self._heads, self._channels
         shape = self.value.shape
-        every = rows_product(rows, head.weight).reshape(d, d, -1)
+        every = (rows @ head.weight.T).reshape(d, d, -1)
         own = jax.vmap(small_product)(jnp.eye(d, dtype=every.dtype)[:, None], every)
         out = scale(head.slope().reshape(shape), own[:, 0])
         if pairs is not None:

@@ -13,7 +13,7 @@ from .._xla import scan
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel
-from ._checks import as_output, as_sample, check_options, finite
+from ._checks import as_output, as_sample, as_sizes, check_options, finite
 from ._mlp import MLP
 
 
@@ -52,14 +52,9 @@ class GRU(AbstractCausalModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        check_options(
-            key,
-            dtype,
-            (activation,),
-            channels=channels,
-            hidden=hidden,
-            width=width,
-            initial_depth=initial_depth,
+        check_options(key, dtype)
+        channels, hidden, initial_depth = as_sizes(
+            channels=channels, hidden=hidden, initial_depth=initial_depth
         )
         first, second, third = jr.split(key, 3)
         self.output, self.channels = as_output(output), channels

@@ -9,20 +9,20 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import Function, rows_product, scale
+from .._xla import Function, scale
 from ..geometry import AbstractGeometry
 
 
 def affine(
     weight: Float[Array, "out in"], bias: Float[Array, " out"], x: Float[Array, " in"]
 ) -> Float[Array, " out"]:
-    """`weight @ x + bias`; see `rows_product`."""
+    """`weight @ x + bias`."""
     if x.shape != weight.shape[1:]:
         raise ValueError(
             f"a layer of {weight.shape[1]} inputs was given an array of shape "
             f"{x.shape}. Use `jax.vmap` for a batch."
         )
-    return rows_product(x, weight) + bias
+    return weight @ x + bias
 
 
 def activate(f: Callable, x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
 from ..geometry import AbstractGeometry
 from ..lifts import AbstractExpansion
-from ._checks import check_options
+from ._checks import as_sizes, check_options
 from ._expansion import MLPExpansion
 from ._layers import activate, affine, flatten, point_size
 
@@ -48,14 +48,9 @@ class MLP(eqx.Module):
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
-        check_options(
-            key,
-            dtype,
-            (activation, final_activation),
-            in_size=in_size,
-            out_size=out_size,
-            width=width,
-            depth=depth,
+        check_options(key, dtype, activation, final_activation)
+        in_size, out_size, width, depth = as_sizes(
+            in_size=in_size, out_size=out_size, width=width, depth=depth
         )
         sizes = [in_size, *[width] * depth, out_size]
         keys = jr.split(key, depth + 1)
@@ -134,27 +129,24 @@ def make_equation(
     - `output`: the manifold that a linear map reads out; `None`: no readout.
     - All others: as in [`arborax.models.BNRDE`][].
     """
-    check_options(
-        key,
-        dtype,
-        (activation, final_activation),
-        random=False,
+    width, depth, initial_width, initial_depth = as_sizes(
         width=width,
         depth=depth,
-        initial_width=initial_width,
+        initial_width=width if initial_width is None else initial_width,
         initial_depth=initial_depth,
     )
-    if key is None and (initial is None or vector_field is None or output is not None):
+    if key is not None:
+        check_options(key, dtype)
+        first, second, third = jr.split(key, 3)
+    elif initial is None or vector_field is None or output is not None:
         raise ValueError(
             "give a `key`: initial state, fields or readout have random weights."
         )
-    keys: Any = (None,) * 3 if key is None else jr.split(key, 3)
-    first, second, third = keys
     if initial is None:
         initial = MLP(
             channels,
             geometry.vector_size,
-            initial_width or width,
+            initial_width,
             initial_depth,
             activation=activation,
             dtype=dtype,

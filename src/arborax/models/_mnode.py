@@ -9,12 +9,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray, PyTree
 
+from .._inputs import as_count
 from .._xla import scan
 from ..geometry import AbstractGeometry, Euclidean, SO
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractModel
-from ._checks import as_output, check_options, finite
+from ._checks import as_output, finite
 from ._layers import flatten, point_size, unflatten
 from ._mlp import MLP
 
@@ -59,9 +60,6 @@ class MNODE(AbstractModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
-        check_options(
-            key, dtype, (activation,), width=width, depth=depth, substeps=substeps
-        )
         self.geometry = SO(3) if geometry is None else as_output(geometry, "geometry")
         self.channels = 1 + point_size(self.geometry)  # time, and the entries
         self.mlp = MLP(
@@ -76,7 +74,7 @@ class MNODE(AbstractModel):
         )
         scheme = diffrax.Tsit5() if solver is None else solver
         self.solver = as_solver(scheme, Euclidean(self.geometry.dim))
-        self.substeps = int(substeps)
+        self.substeps = as_count("substeps", substeps)
 
     def _interval(self, y: PyTree[Array], t: Array, dt: Array) -> PyTree[Array]:
         dim, entries = self.geometry.dim, flatten(y)

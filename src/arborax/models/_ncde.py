@@ -17,7 +17,7 @@ from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, as_solver
 from ._base import AbstractCausalModel
-from ._checks import as_output, as_sample, check_options, finite
+from ._checks import as_output, as_sample, as_sizes, finite
 from ._mlp import make_equation
 
 
@@ -74,9 +74,11 @@ class AbstractNCDE(AbstractCausalModel):
             `dtype`: as in [`arborax.models.BNRDE`][].
         - `key`: a JAX random key.
         """
-        check_options(key, None, channels=channels, hidden=hidden, max_steps=max_steps)
-        space = Euclidean(int(hidden))
-        self.output, self.channels = as_output(output), int(channels)
+        channels, hidden, self.max_steps = as_sizes(
+            channels=channels, hidden=hidden, max_steps=max_steps
+        )
+        space = Euclidean(hidden)
+        self.output, self.channels = as_output(output), channels
         self.initial, self.vector_field, readout = make_equation(
             channels,
             channels,
@@ -91,7 +93,7 @@ class AbstractNCDE(AbstractCausalModel):
         self.readout = readout
         scheme = diffrax.Tsit5() if solver is None else solver
         self.solver = as_solver(scheme, space)
-        self.adaptive, self.max_steps = _as_tolerances(adaptive), int(max_steps)
+        self.adaptive = _as_tolerances(adaptive)
 
     @abc.abstractmethod
     def velocity(

@@ -11,7 +11,7 @@ from .._inputs import as_choice
 from ..geometry import AbstractGeometry
 from ..paths import SampledPath
 from ._base import AbstractCausalModel
-from ._checks import as_output, as_sample, check_options, finite
+from ._checks import as_output, as_sample, as_sizes, check_options, finite
 from ._xlstm_block import XLSTMBlock
 
 
@@ -44,16 +44,10 @@ class AbstractXLSTM(AbstractCausalModel):
         key: PRNGKeyArray,
     ):
         as_choice("form", form, _FORMS)
-        check_options(
-            key,
-            dtype,
-            channels=channels,
-            size=size,
-            heads=heads,
-            layers=layers,
-            chunk=chunk,
+        check_options(key, dtype)
+        channels, size, heads, layers, chunk = as_sizes(
+            channels=channels, size=size, heads=heads, layers=layers, chunk=chunk
         )
-        channels, size, heads = int(channels), int(size), int(heads)
         first, last, *keys = jr.split(key, layers + 2)
         self.output, self.channels = as_output(output), channels
         self.embed = eqx.nn.Linear(channels, size, dtype=dtype, key=first)

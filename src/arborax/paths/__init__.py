@@ -19,6 +19,10 @@ from ._interpolation import (
     LinearInterpolation as LinearInterpolation,
     RectilinearInterpolation as RectilinearInterpolation,
 )
+from ._levy_area import (
+    brownian_areas as brownian_areas,
+    BrownianSteps as BrownianSteps,
+)
 from ._sampled import SampledPath as SampledPath
 from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots
 from ._windows import (

@@ -37,14 +37,10 @@ def _interleave(even: Any, odd: Any, axis: int) -> Any:
     if even is None:
         return None
     axis = axis % even.ndim
-    extra = even.shape[axis] - odd.shape[axis]
-    head, tail = even.shape[:axis], even.shape[axis + 1 :]
-    size = odd.shape[axis]
+    size, head, tail = odd.shape[axis], even.shape[:axis], even.shape[axis + 1 :]
     kept = jax.lax.slice_in_dim(even, 0, size, axis=axis)
-    pairs = jnp.stack([kept, odd], axis=axis + 1).reshape(*head, 2 * size, *tail)
-    if extra == 0:
-        return pairs
     last = jax.lax.slice_in_dim(even, size, None, axis=axis)
+    pairs = jnp.stack([kept, odd], axis=axis + 1).reshape(*head, 2 * size, *tail)
     return jnp.concatenate([pairs, last], axis=axis)
 
 
@@ -55,23 +51,16 @@ def _with_midpoints(ts: Float[Array, "..."]) -> Float[Array, "..."]:
 def add_time(path: SampledPath) -> SampledPath:
     """Add time as the first channel.
 
-    The path is filled first, so on padding time stands still as everything else does.
-    Times of a wider dtype than the values (epoch seconds in float64, values in float32)
-    are counted from the first one, since their digits would be lost in the channel.
-    Time has finite variation and is marked so: its brackets, with itself and with all
-    channels, are zero, realised ones included.
-
-    **Arguments:**
-
-    - `path`: a [`arborax.SampledPath`][] with `d` channels.
+    The path is filled first, so time stands still on padding. Times of a wider dtype
+    than the values (epoch seconds in float64, values in float32) are counted from the
+    first one, since their digits would be lost in the channel. Time has finite
+    variation: its brackets are zero, realised ones included.
 
     **Returns:**
 
-    A [`arborax.SampledPath`][] with `d + 1` channels, time first, without mask or
-    lengths.
+    A [`arborax.SampledPath`][] with one more channel, without mask or lengths.
     """
     path = path.filled()
-    # Time has finite variation, hence a zero row and column of brackets.
     brackets, ticks = _pad(path.brackets, (1, 0), (1, 0)), _pad(path.ticks, (1, 0))
     xs = _time_first(clock(path.ts, path.xs.dtype), path.xs)
     return derived(path, path.ts, xs, brackets, ticks, _time_marks(path))
@@ -81,37 +70,27 @@ def add_basepoint(path: SampledPath, value: ArrayLike | None = None) -> SampledP
     """Prepend one point, so that the signature sees where the path starts.
 
     The new point stands one first time step before the path (one unit of time if there
-    is none). The jump to the first sample is an initial condition and no part of the
-    process: its bracket is zero, the realised one included. After
-    [`arborax.add_time`][] the basepoint is zero in the time channel too.
+    is none). The jump to the first sample is no part of the process: its bracket is
+    zero, the realised one included. After [`arborax.add_time`][] the basepoint is zero
+    in the time channel too.
 
     **Arguments:**
 
     - `path`: a [`arborax.SampledPath`][].
     - `value`: the point, `(channels,)` or with batch axes. `None`: zero.
-
-    **Returns:**
-
-    A [`arborax.SampledPath`][] with one more point, without mask or lengths.
     """
     path = path.filled()
     ts, xs = path.ts, path.xs
     shape = (*path.batch_shape, path.dim)
-    if value is None:
-        base = jnp.zeros(shape, xs.dtype)
-    else:
-        base = as_floating("value", value)
-        if base.ndim < 1 or not is_suffix(base.shape, shape):
-            raise ValueError(
-                f"`value` must have shape ({path.dim},) or {shape} to be a basepoint "
-                f"of a path of shape {xs.shape}, got {base.shape}."
-            )
-        base = jnp.broadcast_to(base.astype(xs.dtype), shape)
-    if path.num_times > 1:
-        step = ts[..., 1:2] - ts[..., :1]
-        step = jnp.where(step > 0, step, 1)
-    else:
-        step = jnp.ones_like(ts)
+    base = as_floating("value", jnp.zeros(path.dim) if value is None else value)
+    if base.ndim < 1 or not is_suffix(base.shape, shape):
+        raise ValueError(
+            f"`value` must have shape ({path.dim},) or {shape} to be a basepoint "
+            f"of a path of shape {xs.shape}, got {base.shape}."
+        )
+    base = jnp.broadcast_to(base.astype(xs.dtype), shape)
+    step = ts[..., min(1, path.num_times - 1), None] - ts[..., :1]
+    step = jnp.where(step > 0, step, 1)
     brackets = _pad(path.brackets, (1, 0), (0, 0), (0, 0))
     ticks = _pad(path.observed_increments(), (1, 0), (0, 0))
     ts = jnp.concatenate([ts[..., :1] - step, ts], axis=-1)
@@ -126,18 +105,12 @@ def lead_lag(path: SampledPath) -> SampledPath:
     step, and the lag follows. The Lévy area between lead and lag is then half of the
     realised quadratic variation. Lead and lag never move together: a step's bracket
     goes to the lead-lead block of the first half and to the lag-lag block of the
-    second, and cross blocks are zero. With realised brackets (`dx dx^T`) that is again
-    the realised bracket of the lead-lag path.
-
-    **Arguments:**
-
-    - `path`: a [`arborax.SampledPath`][] with `n` points and `d` channels. It is filled
-        first.
+    second, and cross blocks are zero.
 
     **Returns:**
 
-    A [`arborax.SampledPath`][] with `2 n - 1` points and `2 d` channels, without mask
-    or lengths.
+    A [`arborax.SampledPath`][] with `2 n - 1` points and `2 d` channels for `n` points
+    and `d` channels, without mask or lengths.
     """
     path = path.filled()
     xs, d = path.xs, path.dim
@@ -162,17 +135,12 @@ def rectilinear(path: SampledPath) -> SampledPath:
     `(t_{k+1}, x_k)`, then the values jump to `x_{k+1}`; nothing before `t_{k+1}`
     depends on `x_{k+1}`. Missing values are carried forward, which uses no future value
     either (Morrill et al., "Neural controlled differential equations for online
-    prediction tasks", 2021). The parameter `ts` of the result has the corners at
-    mid-step, so that it increases. A step's bracket belongs to the part in which the
-    values move.
-
-    **Arguments:**
-
-    - `path`: a [`arborax.SampledPath`][] with `n` points and `d` channels.
+    prediction tasks", 2021). The corners have `ts` at mid-step. A step's bracket
+    belongs to the part in which the values move.
 
     **Returns:**
 
-    A [`arborax.SampledPath`][] with `2 n - 1` points and `d + 1` channels, time first,
+    A [`arborax.SampledPath`][] with `2 n - 1` points for `n`, and one more channel,
     without mask or lengths.
     """
     path = path.filled("forward")
@@ -180,15 +148,12 @@ def rectilinear(path: SampledPath) -> SampledPath:
     times = clock(ts, xs.dtype)
     corners = _time_first(times[..., 1:], xs[..., :-1, :])
     brackets, ticks = _pad(path.brackets, (1, 0), (1, 0)), _pad(path.ticks, (1, 0))
-    if brackets is not None:
-        brackets = _interleave(jnp.zeros_like(brackets), brackets, -3)
-    if ticks is not None:
-        ticks = _interleave(jnp.zeros_like(ticks), ticks, -2)
+    no_brackets, no_ticks = jax.tree.map(jnp.zeros_like, (brackets, ticks))
     return derived(
         path,
         _with_midpoints(ts),
         _interleave(_time_first(times, xs), corners, -2),
-        brackets,
-        ticks,
+        _interleave(no_brackets, brackets, -3),
+        _interleave(no_ticks, ticks, -2),
         _time_marks(path),
     )

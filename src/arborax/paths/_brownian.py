@@ -12,20 +12,20 @@ from .._values import is_concrete, refuse
 from ._sampled import explain_times
 
 
-def _steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
+def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
     """Time steps, taken before the cast, which may round close times together."""
     ts = as_floating("ts", given)
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"`ts` must have shape (times,), not empty, got {ts.shape}.")
     known = is_concrete(given)
-    checked: Any = np.asarray(given, ts.dtype) if known else ts
+    xp: Any = np if known else jnp
+    checked = np.asarray(given, ts.dtype) if known else ts
     with np.errstate(invalid="ignore"):
-        steps = checked[1:] - checked[:-1]
-    bad = ~((np if known else jnp).isfinite(steps) & (steps > 0))
+        rising = checked[1:] > checked[:-1]
+    bad = ~(xp.all(xp.isfinite(checked)) & xp.all(rising))
     message = "`ts` must be finite and strictly increasing."
-    if known and np.any(bad):
+    if known and bad:
         message = explain_times(given, message)
-    bad = bad if ts.shape[0] > 1 else ~(np if known else jnp).isfinite(checked)
     dtype = as_real_dtype(ts.dtype if dtype is None else dtype)
     return refuse(jnp.diff(ts), bad, message).astype(dtype)
 
@@ -49,13 +49,9 @@ def brownian(
     - `shape`: batch shape, or a number of paths.
     - `key`: a JAX random key, e.g. `jax.random.key(0)`.
     - `dtype`: floating dtype of the result. `None`: that of `ts`.
-
-    **Returns:**
-
-    Array `(*shape, times, dim)`.
     """
     key, shape, dim = as_key(key), as_shape("shape", shape), as_count("dim", dim)
-    scale = jnp.sqrt(_steps(ts, dtype))
+    scale = jnp.sqrt(grid_steps(ts, dtype))
     dtype = scale.dtype
     normal = jr.normal(key, (*shape, scale.shape[0], dim), dtype)
     steps = scale.reshape((1,) * len(shape) + (-1, 1)) * normal
@@ -68,16 +64,9 @@ def brownian_brackets(
 ) -> Float[Array, "steps dim dim"]:
     """Quadratic covariation of Brownian motion over each step, `dt` times the identity.
 
-    **Arguments:**
-
-    - `ts`: `(times,)`, strictly increasing.
-    - `dim`: number of independent components.
-    - `dtype`: floating dtype of the result. `None`: that of `ts`.
-
-    **Returns:**
-
-    Array `(times - 1, dim, dim)`, shared by a batch of paths.
+    Arguments as [`arborax.brownian`][]. An array `(times - 1, dim, dim)`, shared by a
+    batch of paths.
     """
     dim = as_count("dim", dim)
-    steps = _steps(ts, dtype)
+    steps = grid_steps(ts, dtype)
     return steps[:, None, None] * jnp.eye(dim, dtype=steps.dtype)[None]

@@ -12,28 +12,18 @@ from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
 from .._values import is_concrete, refuse
 
 
-def _as_hurst(hurst: Any) -> float:
-    """A Hurst index as a Python float in (0, 1)."""
-    if not is_concrete(hurst):
+def _as_float(name: str, value: Any, below: float) -> float:
+    """A Python float strictly between zero and `below`."""
+    if not is_concrete(value) or np.ndim(value) != 0:
         raise TypeError(
-            "`hurst` must be a Python number, got a traced array. The covariance is "
+            f"`{name}` must be a Python number, got {value!r:.60}. The covariance is "
             "tabulated in double precision before tracing; mark it static."
         )
-    if np.ndim(hurst) != 0:
-        raise ValueError(f"`hurst` must be a scalar, got shape {np.shape(hurst)}.")
-    hurst = float(hurst)
-    if not 0.0 < hurst < 1.0:
-        raise ValueError(f"`hurst` must lie strictly between 0 and 1, got {hurst}.")
-    return hurst
-
-
-def _as_horizon(horizon: Any) -> float:
-    if not is_concrete(horizon) or np.ndim(horizon) != 0:
-        raise TypeError(f"`horizon` must be a Python number, got {horizon!r:.60}.")
-    horizon = float(horizon)
-    if not (np.isfinite(horizon) and horizon > 0):
-        raise ValueError(f"`horizon` must be positive and finite, got {horizon}.")
-    return horizon
+    if not 0 < float(value) < below:
+        raise ValueError(
+            f"`{name}` must lie strictly between 0 and {below}, got {value}."
+        )
+    return float(value)
 
 
 def _fft_dtype(dtype: Any) -> Any:
@@ -82,22 +72,19 @@ def fractional_brownian(
     """
     key, shape = as_key(key), as_shape("shape", shape)
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
-    hurst, horizon = _as_hurst(hurst), _as_horizon(horizon)
+    hurst, horizon = (
+        _as_float("hurst", hurst, 1.0),
+        _as_float("horizon", horizon, np.inf),
+    )
     dtype = _fft_dtype(dtype)
     spectrum = fractional_noise_spectrum(n, hurst)
     # Hermitian Gaussian coefficients: real at both ends, E|w|^2 = 1 everywhere.
     scale = np.sqrt(spectrum * 2 * n) * (horizon / n) ** hurst
-    inner = np.ones(n + 1)
-    inner[1:-1] = np.sqrt(0.5)
-    edge = np.zeros(n + 1)
-    edge[1:-1] = np.sqrt(0.5)
-    lead = (1,) * (len(shape) + 1)
-    real, imag = (
-        jnp.asarray((scale * part).reshape(*lead, n + 1), dtype)
-        for part in (inner, edge)
-    )
-    normal = jr.normal(key, (2, *shape, dim, n + 1), dtype)
-    coefficients = jax.lax.complex(real * normal[0], imag * normal[1])
+    parts = np.full((2, n + 1), np.sqrt(0.5))
+    parts[:, [0, -1]] = [[1], [0]]
+    parts = (scale * parts).reshape(2, *(1,) * (len(shape) + 1), n + 1)
+    normal = jr.normal(key, (2, *shape, dim, n + 1), dtype) * jnp.asarray(parts, dtype)
+    coefficients = jax.lax.complex(normal[0], normal[1])
     noise = jnp.fft.irfft(coefficients, n=2 * n, axis=-1)
     path = jnp.cumsum(noise[..., :n], axis=-1)
     path = jnp.concatenate([jnp.zeros((*shape, dim, 1), dtype), path], axis=-1)
@@ -110,8 +97,7 @@ def fractional_noise_spectrum(num_steps: int, hurst: float) -> np.ndarray:
     h2 = 2 * hurst
     gamma = (np.abs(k + 1) ** h2 - 2 * k**h2 + np.abs(k - 1) ** h2) / 2
     row = np.concatenate([gamma, gamma[-2:0:-1]])
-    spectrum = np.fft.rfft(row).real
-    return np.maximum(spectrum, 0.0)
+    return np.maximum(np.fft.rfft(row).real, 0.0)
 
 
 def riemann_liouville(
@@ -130,21 +116,15 @@ def riemann_liouville(
     $Y_t = \sqrt{2H} \int_0^t (t - s)^{H - 1/2} dW_s$, so that
     $\mathrm{Var}\,Y_t = t^{2H}$, on `linspace(0, horizon, num_steps + 1)` by the hybrid
     scheme with one exact cell (Bennedsen, Lunde & Pakkanen, "Hybrid scheme for Brownian
-    semistationary processes", 2017, kappa = 1 and the optimal evaluation points): the
-    kernel's singular cell is integrated exactly, jointly with the Brownian increment,
-    and the others by their mean kernel. The covariance of `Y` with `W` is exact; the
-    variance of `Y` is too small by less than 0.1 % for `H` up to 0.7 (0.5 % up to 0.9).
-    At `H = 1/2`, `Y = W`. Cost: one FFT convolution of length `2 num_steps` per path.
+    semistationary processes", 2017, kappa = 1 and the optimal evaluation points). The
+    covariance of `Y` with `W` is exact; the variance of `Y` is too small by less than
+    0.1 % for `H` up to 0.7 (0.5 % up to 0.9). At `H = 1/2`, `Y = W`. Cost: one FFT
+    convolution of length `2 num_steps` per path.
 
     **Arguments:**
 
-    - `num_steps`: number of steps, a Python integer.
-    - `hurst`: the index `H`, a Python number in (0, 1).
-    - `key`: a JAX random key, e.g. `jax.random.key(0)`.
-    - `dim`: number of independent components.
-    - `horizon`: last time.
-    - `shape`: batch shape, or a number of paths.
-    - `dtype`: floating dtype. `None`: that of `increments`, else JAX's default.
+    As [`arborax.fractional_brownian`][], and
+
     - `increments`: Brownian increments `(*shape, num_steps, dim)` with variance
         `horizon / num_steps`, if the driver is given. `None`: sampled.
 
@@ -155,7 +135,10 @@ def riemann_liouville(
     """
     key, shape = as_key(key), as_shape("shape", shape)
     n, dim = as_count("num_steps", num_steps), as_count("dim", dim)
-    hurst, horizon = _as_hurst(hurst), _as_horizon(horizon)
+    hurst, horizon = (
+        _as_float("hurst", hurst, 1.0),
+        _as_float("horizon", horizon, np.inf),
+    )
     full = (*shape, n, dim)
     driver_key, cell_key = jr.split(key)
     step = horizon / n

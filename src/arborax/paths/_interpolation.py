@@ -13,14 +13,7 @@ from jaxtyping import Array, ArrayLike, Float
 from .._inputs import as_choice, as_floating, as_values
 from .._values import is_concrete, refuse
 from ._augment import rectilinear
-from ._missing import (
-    check_times,
-    divide,
-    fill,
-    neighbours,
-    observed_mask,
-    take,
-)
+from ._missing import check_times, divide, fill, neighbours, observed_mask, take
 from ._sampled import SampledPath, valid_points
 
 
@@ -28,88 +21,12 @@ class AbstractInterpolation(eqx.Module):
     """A continuous path through samples, evaluated at any times.
 
     Outside the sampled interval the first or last segment is continued (a path with
-    `lengths` is stopped, so it is continued by its last value, with slope zero from its
-    last valid time on). A channel is constant
+    `lengths` is stopped: it is continued by its last value). A channel is constant
     before its first and after its last observation, and zero if it has none.
     """
 
-    @abc.abstractmethod
-    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
-        """Values at the times `t` of any shape: `(*batch, *t.shape, channels)`."""
-
-    @abc.abstractmethod
-    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
-        """Time derivatives at `t`, from the right where the two sides differ (from the
-        left at the last sample); shape as in `evaluate`."""
-
-
-def _prepare(
-    ts: ArrayLike, xs: ArrayLike, mask: ArrayLike | None, check: bool
-) -> tuple[Array, Array, Array]:
-    """Checked times, values and full mask; a single point is held for one unit."""
-    given = ts, xs
-    xs = as_values("xs", xs)
-    ts = check_times(ts, xs)
-    mask = observed_mask(xs, mask)
-    if check:
-        xs = SampledPath(*given, mask).xs
-    if xs.shape[-2] == 1:
-        ts = jnp.concatenate([ts, ts + 1], axis=-1)
-        xs = jnp.concatenate([xs, xs], axis=-2)
-        mask = jnp.concatenate([mask, mask], axis=-2)
-    return ts, xs, mask
-
-
-def _at_times(
-    fn: Callable[..., Array], ts: Array, tables: tuple, t: ArrayLike
-) -> Array:
-    """`fn(ts, tables, segment, t)` with `ts` unbatched, mapped over the batch of `ts`.
-
-    `tables` hold arrays `(..., rows, channels)`, indexed by `fn` on the row axis.
-    """
-    known = is_concrete(t)
-    query = as_floating("t", t).astype(ts.dtype)
-    finite = np.isfinite(np.asarray(t)) if known else jnp.isfinite(query)
-    t = refuse(query, ~finite, "`t` must be finite, got NaN or infinity.")
-
-    def unbatched(ts, *tables):
-        segment = jnp.searchsorted(ts, t, side="right") - 1
-        return fn(ts, tables, jnp.clip(segment, 0, ts.shape[0] - 2), t)
-
-    if ts.ndim == 1:
-        return unbatched(ts, *tables)
-    batch = tables[0].shape[:-2]
-    ts = jnp.broadcast_to(ts, (*batch, ts.shape[-1]))
-    for _ in batch:
-        unbatched = jax.vmap(unbatched)
-    return unbatched(ts, *tables)
-
-
-def _match(weight: Array, values: Array) -> Array:
-    """Bring query-shaped weights to the rank of `(..., *query, channels)`."""
-    lead = values.ndim - 1 - weight.ndim
-    return weight.reshape((1,) * lead + weight.shape + (1,)).astype(values.dtype)
-
-
-def _linear_value(ts, tables, k, t):
-    (xs,) = tables
-    x0, x1 = xs[..., k, :], xs[..., k + 1, :]
-    weight = _match(divide(t - ts[k], ts[k + 1] - ts[k]), x0)
-    return (1 - weight) * x0 + weight * x1
-
-
-def _linear_slope(ts, tables, k, t):
-    (xs,) = tables
-    rise = xs[..., k + 1, :] - xs[..., k, :]
-    run = _match(ts[k + 1] - ts[k], rise)
-    return divide(rise, jnp.broadcast_to(run, rise.shape))
-
-
-class LinearInterpolation(AbstractInterpolation):
-    """Piecewise-linear interpolation; missing values are interpolated by channel."""
-
-    ts: Float[Array, "*#batch times"]
-    xs: Float[Array, "*batch times channels"]
+    ts: Float[Array, "*#batch points"]
+    tables: tuple[Float[Array, "*batch rows channels"], ...]
 
     def __init__(
         self,
@@ -127,15 +44,88 @@ class LinearInterpolation(AbstractInterpolation):
             `None`: NaN marks a missing value.
         - `check`: whether values are checked; see [`arborax.SampledPath`][].
         """
-        ts, xs, seen = _prepare(ts, xs, mask, check)
-        self.ts = ts
-        self.xs = fill(ts, xs, seen, "linear")
+        given = ts, xs
+        xs = as_values("xs", xs)
+        ts = check_times(ts, xs)
+        seen = observed_mask(xs, mask)
+        if check:
+            xs = SampledPath(*given, seen).xs
+        if xs.shape[-2] == 1:  # a single point is held for one unit of time
+            ts = jnp.concatenate([ts, ts + 1], axis=-1)
+            xs = jnp.concatenate([xs, xs], axis=-2)
+            seen = jnp.concatenate([seen, seen], axis=-2)
+        self.ts, *tables = self._prepare(ts, xs, seen)
+        self.tables = tuple(tables)
 
     def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
-        return _at_times(_linear_value, self.ts, (self.xs,), t)
+        """Values at the times `t` of any shape: `(*batch, *t.shape, channels)`."""
+        return self._at(self._value, t)
 
     def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
-        return _at_times(_linear_slope, self.ts, (self.xs,), t)
+        """Time derivatives at `t`, from the right where the two sides differ (from the
+        left at the last sample); shape as in `evaluate`."""
+        return self._at(self._slope, t)
+
+    @staticmethod
+    @abc.abstractmethod
+    def _prepare(ts: Array, xs: Array, seen: Array) -> tuple[Array, ...]:
+        """Times of the segments, and tables `(..., rows, channels)`."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def _value(ts: Array, tables: tuple, k: Array, t: Array) -> Array:
+        """Values at `t` in the segments `k` of times without batch axes."""
+
+    @staticmethod
+    @abc.abstractmethod
+    def _slope(ts: Array, tables: tuple, k: Array, t: Array) -> Array:
+        """Derivatives, as `_value`."""
+
+    def _at(self, fn: Callable[..., Array], t: ArrayLike) -> Array:
+        """`fn` mapped over the batch of times."""
+        known, ts = is_concrete(t), self.ts
+        query = as_floating("t", t).astype(ts.dtype)
+        finite = np.isfinite(np.asarray(t)) if known else jnp.isfinite(query)
+        t = refuse(query, ~finite, "`t` must be finite, got NaN or infinity.")
+
+        def unbatched(ts, *tables):
+            segment = jnp.searchsorted(ts, t, side="right") - 1
+            return fn(ts, tables, jnp.clip(segment, 0, ts.shape[0] - 2), t)
+
+        if ts.ndim > 1:
+            batch = self.tables[0].shape[:-2]
+            ts = jnp.broadcast_to(ts, (*batch, ts.shape[-1]))
+            for _ in batch:
+                unbatched = jax.vmap(unbatched)
+        return unbatched(ts, *self.tables)
+
+
+def _match(weight: Array, values: Array) -> Array:
+    """Bring query-shaped weights to the rank of `(..., *query, channels)`."""
+    lead = values.ndim - 1 - weight.ndim
+    return weight.reshape((1,) * lead + weight.shape + (1,))
+
+
+class LinearInterpolation(AbstractInterpolation):
+    """Piecewise-linear interpolation; missing values are interpolated by channel."""
+
+    @staticmethod
+    def _prepare(ts, xs, seen):
+        return ts, fill(ts, xs, seen, "linear")
+
+    @staticmethod
+    def _value(ts, tables, k, t):
+        (xs,) = tables
+        x0, x1 = xs[..., k, :], xs[..., k + 1, :]
+        weight = _match(divide(t - ts[k], ts[k + 1] - ts[k]), x0).astype(xs.dtype)
+        return (1 - weight) * x0 + weight * x1
+
+    @staticmethod
+    def _slope(ts, tables, k, t):
+        (xs,) = tables
+        rise = xs[..., k + 1, :] - xs[..., k, :]
+        run = _match(ts[k + 1] - ts[k], rise).astype(xs.dtype)
+        return divide(rise, jnp.broadcast_to(run, rise.shape))
 
 
 class RectilinearInterpolation(AbstractInterpolation):
@@ -147,45 +137,13 @@ class RectilinearInterpolation(AbstractInterpolation):
     forward.
     """
 
-    ts: Float[Array, "*#batch corners"]
-    xs: Float[Array, "*batch corners channels"]
+    _value = staticmethod(LinearInterpolation._value)
+    _slope = staticmethod(LinearInterpolation._slope)
 
-    def __init__(
-        self,
-        ts: ArrayLike,
-        xs: ArrayLike,
-        mask: ArrayLike | None = None,
-        *,
-        check: bool = True,
-    ):
-        """**Arguments:** as [`arborax.LinearInterpolation`][]."""
-        ts, xs, seen = _prepare(ts, xs, mask, check)
+    @staticmethod
+    def _prepare(ts, xs, seen):
         path = rectilinear(SampledPath(ts, xs, seen, check=False))
-        self.ts = path.ts
-        self.xs = path.xs
-
-    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
-        return _at_times(_linear_value, self.ts, (self.xs,), t)
-
-    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
-        return _at_times(_linear_slope, self.ts, (self.xs,), t)
-
-
-def _hermite_value(ts, tables, k, t):
-    u, c0, c1, c2, c3 = _hermite_at(tables, k, t)
-    return c0 + u * (c1 + u * (c2 + u * c3))
-
-
-def _hermite_slope(ts, tables, k, t):
-    u, _, c1, c2, c3 = _hermite_at(tables, k, t)
-    return c1 + u * (2 * c2 + 3 * u * c3)
-
-
-def _hermite_at(tables, k, t):
-    origin, *coefficients = (a[..., k, :] for a in tables)
-    lead = origin.ndim - 1 - t.ndim
-    t = jnp.broadcast_to(t.reshape((1,) * lead + t.shape + (1,)), origin.shape)
-    return ((t - origin).astype(coefficients[0].dtype), *coefficients)
+        return path.ts, path.xs
 
 
 class HermiteInterpolation(AbstractInterpolation):
@@ -196,30 +154,12 @@ class HermiteInterpolation(AbstractInterpolation):
     later than the first observation after `t`. Once continuously differentiable between
     a channel's first and last observation (Morrill et al., "Neural controlled
     differential equations for online prediction tasks", 2021). Times without an
-    observation of a channel have no influence on it: the curve is that of the observed
-    values alone (unlike `diffrax.backward_hermite_coefficients`, which starts a new
-    piece at each such time).
+    observation of a channel have no influence on it (unlike in
+    `diffrax.backward_hermite_coefficients`, which starts a new piece there).
     """
 
-    ts: Float[Array, "*#batch times"]
-    origins: Float[Array, "*batch times-1 channels"]
-    coefficients: tuple[
-        Float[Array, "*batch times-1 channels"],
-        Float[Array, "*batch times-1 channels"],
-        Float[Array, "*batch times-1 channels"],
-        Float[Array, "*batch times-1 channels"],
-    ]
-
-    def __init__(
-        self,
-        ts: ArrayLike,
-        xs: ArrayLike,
-        mask: ArrayLike | None = None,
-        *,
-        check: bool = True,
-    ):
-        """**Arguments:** as [`arborax.LinearInterpolation`][]."""
-        ts, xs, seen = _prepare(ts, xs, mask, check)
+    @staticmethod
+    def _prepare(ts, xs, seen):
         times = jnp.broadcast_to(ts[..., None], xs.shape)
         xs = jnp.where(seen, xs, 0)
         before, after = neighbours(seen)
@@ -236,20 +176,26 @@ class HermiteInterpolation(AbstractInterpolation):
         inside = (i >= 0) & (j < xs.shape[-2])
         held = jnp.where(i >= 0, xi, jnp.where(j < xs.shape[-2], xj, 0))
         bend = divide(slope - start, run)
-        self.ts = ts
-        self.origins = jnp.where(inside, ti, times[..., :-1, :])
-        self.coefficients = (
-            jnp.where(inside, xi, held),
-            jnp.where(inside, start, 0),
-            jnp.where(inside, 2 * bend, 0),
-            jnp.where(inside, -divide(bend, run), 0),
-        )
+        origins = jnp.where(inside, ti, times[..., :-1, :])
+        pieces = start, 2 * bend, -divide(bend, run)
+        coefficients = (jnp.where(inside, piece, 0) for piece in pieces)
+        return ts, origins, jnp.where(inside, xi, held), *coefficients
 
-    def evaluate(self, t: ArrayLike) -> Float[Array, "..."]:
-        return _at_times(_hermite_value, self.ts, (self.origins, *self.coefficients), t)
+    @staticmethod
+    def _value(ts, tables, k, t):
+        u, c0, c1, c2, c3 = _hermite_at(tables, k, t)
+        return c0 + u * (c1 + u * (c2 + u * c3))
 
-    def derivative(self, t: ArrayLike) -> Float[Array, "..."]:
-        return _at_times(_hermite_slope, self.ts, (self.origins, *self.coefficients), t)
+    @staticmethod
+    def _slope(ts, tables, k, t):
+        u, _, c1, c2, c3 = _hermite_at(tables, k, t)
+        return c1 + u * (2 * c2 + 3 * u * c3)
+
+
+def _hermite_at(tables, k, t):
+    origin, *coefficients = (a[..., k, :] for a in tables)
+    t = jnp.broadcast_to(_match(t, origin), origin.shape)
+    return ((t - origin).astype(coefficients[0].dtype), *coefficients)
 
 
 def fill_missing(
@@ -260,11 +206,10 @@ def fill_missing(
 ) -> Float[Array, "*batch times channels"]:
     """Replace missing values, each channel on its own.
 
-    Before its first observation a channel holds that observation, after the last one it
-    holds the last: increments there are exactly zero. A channel without any observation
-    is filled with zeros. Observed values are returned unchanged to the last bit, and
-    what stands at missing places (NaN included) affects neither values nor gradients.
-    Cost: `O(times x channels)`.
+    A channel holds its first observation before it, and its last one after it. A
+    channel without observations is filled with zeros. Observed values are returned
+    unchanged to the last bit, and what stands at missing places (NaN included) affects
+    neither values nor gradients. Cost: `O(times x channels)`.
 
     **Arguments:**
 
@@ -273,8 +218,7 @@ def fill_missing(
     - `mask`: boolean, True where observed, `(..., times)` or `(..., times, channels)`.
         `None`: NaN marks a missing value.
     - `method`: `"linear"` interpolates in time between observations (a point missing in
-        all channels then leaves the path and its canonical signature as if it had been
-        removed, and the realised bracket too);
+        all channels then changes neither the path nor its realised bracket);
         `"forward"` carries the last observation forward, which uses no future value.
 
     **Returns:**
@@ -295,18 +239,8 @@ _KINDS = {
 def interpolate(
     path: SampledPath, kind: Literal["linear", "rectilinear", "hermite"] = "linear"
 ) -> AbstractInterpolation:
-    """Interpolate a sampled path, honouring its mask and lengths.
-
-    **Arguments:**
-
-    - `path`: a [`arborax.SampledPath`][].
-    - `kind`: `"linear"`, `"rectilinear"` or `"hermite"`.
-
-    **Returns:**
-
-    An [`arborax.AbstractInterpolation`][], constant after the last valid point if the
-    path has `lengths`.
-    """
+    """Interpolate a sampled path, honouring its mask and lengths: constant after the
+    last valid point. See [`arborax.AbstractInterpolation`][] and its three kinds."""
     as_choice("kind", kind, tuple(_KINDS))
     seen = jnp.ones(path.xs.shape, bool)
     if path.mask is not None:

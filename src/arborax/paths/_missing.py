@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import as_array, as_floating, is_suffix
+from .._inputs import as_array, as_choice, as_floating, is_suffix
 
 
 def observed_mask(
@@ -31,11 +31,8 @@ def observed_mask(
 
 
 def neighbours(
-    mask: Bool[Array, "*batch times channels"],
-) -> tuple[
-    Int[Array, "*batch times channels"],
-    Int[Array, "*batch times channels"],
-]:
+    mask: Bool[Array, "*s"],
+) -> tuple[Int[Array, "*s"], Int[Array, "*s"]]:
     """Last observation at or before each time (else -1), first at or after (else T)."""
     axis, times = mask.ndim - 2, mask.shape[-2]
     place = jax.lax.broadcasted_iota(jnp.int32, mask.shape, axis)
@@ -83,8 +80,7 @@ def fill(
     method: Literal["linear", "forward"],
 ) -> Float[Array, "*batch times channels"]:
     """Values with the gaps filled; see `fill_missing`."""
-    if method not in ("linear", "forward"):
-        raise ValueError(f"`method` must be 'linear' or 'forward', got {method!r}.")
+    as_choice("method", method, ("linear", "forward"))
     xs = jnp.where(seen, xs, 0)
     before, after = neighbours(seen)
     x0, x1 = take(xs, before), take(xs, after)

@@ -2,7 +2,7 @@
 
 import dataclasses
 import functools as ft
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
@@ -11,34 +11,34 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import as_array, as_count, as_floating, as_values, is_suffix
-from .._values import is_concrete, refuse
-from ._missing import (
-    check_times,
-    fill,
-    neighbours,
-    observed_mask,
+from .._inputs import (
+    as_array,
+    as_choice,
+    as_count,
+    as_floating,
+    as_values,
+    is_suffix,
 )
+from .._values import is_concrete, refuse
+from ._missing import check_times, fill, neighbours, observed_mask
+from ._tables import merge, read_frame, stack, write_frame
 
 
 class SampledPath(eqx.Module):
     """Samples of a path: times, values, and what is known about gaps and brackets.
 
-    All array fields are differentiable leaves of a pytree. Leading axes of `xs` are
-    batch axes; `ts`, `lengths` and `brackets` may leave out batch axes from the left,
-    and are then shared (call [`arborax.SampledPath.broadcast`][] before
-    `jax.vmap(f)(path)`).
+    Leading axes of `xs` are batch axes; `ts`, `lengths` and `brackets` may leave out
+    batch axes from the left, and are then shared (call
+    [`arborax.SampledPath.broadcast`][] before `jax.vmap(f)(path)`).
 
     The path meant is the piecewise-linear one through the observed values, stopped at
-    its last valid point. Missing points and padding are exact: [`filled`][] makes a
-    path whose padding repeats the last point, with increments, time steps and brackets
-    that are zero to the last bit.
+    its last valid point. Missing points and padding are exact: increments, time steps
+    and brackets of padding are zero to the last bit.
 
     A value that interpolation filled in is not an observation. Realised brackets
     ([`arborax.SampledPath.realised_brackets`][]) are therefore made of the observed
     increments alone, and a filled, augmented or cut path remembers them (`ticks`).
-    Channels of finite variation, such as time, have no bracket at all: mark them by
-    `finite_variation`; [`arborax.add_time`][] marks its own.
+    Channels of finite variation, such as time, have no bracket.
     """
 
     ts: Float[Array, "*#batch times"]
@@ -66,8 +66,7 @@ class SampledPath(eqx.Module):
         """**Arguments:**
 
         - `ts`: times `(times,)` or `(..., times)`, strictly increasing. May have
-            another floating dtype than `xs` (double-precision stamps of
-            single-precision data).
+            another floating dtype than `xs`.
         - `xs`: values `(..., times, channels)`, real floating. One point is legal.
         - `mask`: boolean, True where observed: `(..., times)` for whole points or
             `(..., times, channels)`. Masked values may be NaN.
@@ -76,21 +75,20 @@ class SampledPath(eqx.Module):
         - `brackets`: increments of the quadratic covariation over each step,
             `(..., times - 1, channels, channels)`, symmetric. They belong to the
             process and not to its samples, so the mask does not touch them.
-        - `finite_variation`: numbers of the channels of finite variation (time, dates,
-            counters of costs). Their brackets are zero.
+        - `finite_variation`: numbers of the channels of finite variation, such as
+            time. Their brackets are zero; [`arborax.add_time`][] marks its own.
         - `ticks`: observed increments `(..., times - 1, channels)`, each at the step at
             which its later observation arrives. `None`: those of the observed values of
-            `xs`. Filling, augmentations and cuts set it; users rarely do.
+            `xs`. Filling, augmentations and cuts set it.
         - `interpolated`: whether missing values were filled by interpolation; set by
             `filled`. Left-point sums of such a path are refused.
-        - `check`: whether values are checked (finite where observed, times increasing,
-            brackets symmetric, lengths in range): an error if they are known now, NaN
-            inside compiled code. Shapes and dtypes are always checked.
+        - `check`: whether values are checked, not only shapes and dtypes: an error if
+            they are known now, NaN inside compiled code.
         """
         given = dict(ts=ts, xs=xs, mask=mask, lengths=lengths, brackets=brackets)
         xs = as_values("xs", xs)
         ts = check_times(ts, xs)
-        batch, times, dim = xs.shape[:-2], xs.shape[-2], xs.shape[-1]
+        batch, dim = xs.shape[:-2], xs.shape[-1]
         if mask is not None:
             mask = as_array("mask", mask)
             observed_mask(xs, mask)
@@ -103,38 +101,116 @@ class SampledPath(eqx.Module):
                     f"`lengths` must have the batch shape {batch} of `xs` (or be a "
                     f"scalar), got {lengths.shape}."
                 )
-        if brackets is not None:
-            brackets = as_floating("brackets", brackets)
-            expected = (*batch, times - 1, dim, dim)
-            if brackets.ndim < 3 or not is_suffix(brackets.shape, expected):
-                raise ValueError(
-                    f"`brackets` must have shape {expected}, one matrix for each of "
-                    f"the {times - 1} steps of `xs` of shape {xs.shape}, got "
-                    f"{brackets.shape}."
-                )
-            if brackets.dtype != xs.dtype:
-                raise TypeError(
-                    f"`brackets` must have the dtype {xs.dtype} of `xs`, got "
-                    f"{brackets.dtype}. Cast one of them."
-                )
-        if ticks is not None:
-            ticks = as_floating("ticks", ticks)
-            expected = (*batch, times - 1, dim)
-            if ticks.shape != expected:
-                raise ValueError(
-                    f"`ticks` must have shape {expected}, one increment for each step "
-                    f"of `xs` of shape {xs.shape}, got {ticks.shape}."
-                )
+        self.brackets = _as_steps("brackets", brackets, xs, dim, dim, shared=True)
+        self.ticks = _as_steps("ticks", ticks, xs, dim, shared=False)
         self.finite_variation = _as_channels(finite_variation, dim)
-        self.ticks = ticks
         self.interpolated = interpolated
-        self.ts = ts
-        self.xs = xs
-        self.mask = mask
-        self.lengths = lengths
-        self.brackets = brackets
+        self.ts, self.xs, self.mask, self.lengths = ts, xs, mask, lengths
         if check:
             self.xs = _check_sampled(given, self)
+
+    @staticmethod
+    def from_list(arrays: Sequence[Any], times: Any = None) -> "SampledPath":
+        """A batch of paths from series of unequal length. Padding is exact.
+
+        **Arguments:**
+
+        - `arrays`: a list of `(times, channels)`, or of `(times,)` for one channel.
+            NaN marks a missing value.
+        - `times`: one array for all, of which shorter series take the beginning; or a
+            list of arrays; numbers, or dates, which become seconds from the first.
+            `None`: 0, 1, 2 and so on.
+        """
+        return SampledPath(*stack(arrays, times))
+
+    @staticmethod
+    def from_channels(series: Sequence[Any]) -> "SampledPath":
+        """One path from channels that were observed at different times: its times are
+        those of all channels together, with a mask.
+
+        Brackets of such a path: see [`arborax.SampledPath.realised_brackets`][].
+
+        **Arguments:**
+
+        - `series`: pairs of arrays `(times, values)`, one per channel.
+        """
+        return SampledPath(*merge(series))
+
+    @staticmethod
+    def from_dataframe(
+        df: Any,
+        *,
+        time: str | None = None,
+        group: str | None = None,
+        channels: Sequence[str] | None = None,
+        unit: Literal["ms", "s", "min", "h", "D"] = "s",
+        origin: Literal["group", "frame"] = "group",
+    ) -> "SampledPath":
+        """Paths from a data frame of pandas, polars or pyarrow, one row per time.
+
+        Missing values become a mask. Rows that are out of order or repeat a time are
+        refused by their number, counted from 0.
+
+        Dates become numbers, counted in whole nanoseconds and stored in float64. Where
+        JAX is not in x64 mode it stores them in float32: seconds over one day are then
+        exact to 4 ms, and stamps that become equal are refused.
+
+        **Arguments:**
+
+        - `df`: the frame.
+        - `time`: the column of times: dates, durations or numbers, which are taken as
+            they are. `None`: the index of a pandas frame if it has dates, else the
+            number of the row.
+        - `group`: the column that says to which path a row belongs. `None`: all rows
+            are one path, without a batch axis.
+        - `channels`: columns of numbers. `None`: all others.
+        - `unit`: of time, for dates and durations.
+        - `origin`: where dates are counted from: the first row of each group, or the
+            first date of the frame.
+
+        **Returns:**
+
+        A path with one batch axis, groups in the order in which they first appear.
+        """
+        return SampledPath(*read_frame(df, time, group, channels, unit, origin))
+
+    def to_dataframe(
+        self,
+        *,
+        time: str = "time",
+        group: str = "group",
+        groups: Sequence[Any] | None = None,
+        channels: Sequence[str] | None = None,
+        start: Any = None,
+        unit: Literal["ms", "s", "min", "h", "D"] = "s",
+        backend: Literal["pandas", "polars", "pyarrow"] = "pandas",
+    ) -> Any:
+        """A data frame with one row per valid point, NaN where a value is missing.
+
+        **Arguments:**
+
+        - `time`, `group`, `channels`: names of the columns; a path without batch axis
+            has no column of groups.
+        - `groups`: names of the paths of a batch. `None`: 0, 1, 2 and so on.
+        - `start`: a date (`numpy.datetime64`): times become dates, counted from there
+            in units of `unit`.
+        - `backend`: the kind of the frame.
+        """
+        if len(self.batch_shape) > 1:
+            raise ValueError(
+                f"a data frame has one batch axis at most, got {self.batch_shape}."
+            )
+        many = bool(self.batch_shape)
+        xs = np.asarray(self.xs if many else self.xs[None])
+        if self.mask is not None:
+            seen = np.asarray(observed_mask(self.xs, self.mask))
+            xs = np.where(seen.reshape(xs.shape), xs, np.nan)
+        valid = np.broadcast_to(valid_points(jnp, self, self.lengths), xs.shape[:-1])
+        names = dict(time=time, group=group if many else None, groups=groups)
+        ts = np.broadcast_to(np.asarray(self.ts), xs.shape[:-1])
+        return write_frame(
+            ts, xs, valid, names | dict(channels=channels), start, unit, backend
+        )
 
     @property
     def num_times(self) -> int:
@@ -167,16 +243,10 @@ class SampledPath(eqx.Module):
         return jnp.diff(path.xs, axis=-2) if path.ticks is None else path.ticks
 
     def filled(self, method: Literal["linear", "forward"] = "linear") -> "SampledPath":
-        """The same path without mask and lengths.
-
-        Missing values are filled by [`arborax.fill_missing`][]; padding repeats the
-        last valid point and its time, with zero brackets. Observed increments are kept
-        in `ticks` if interpolation hides them.
-
-        **Arguments:**
-
-        - `method`: `"linear"` or `"forward"`, as in [`arborax.fill_missing`][].
-        """
+        """The same path without mask and lengths: missing values filled by the method
+        of [`arborax.fill_missing`][], padding by the last valid point and its time,
+        with zero brackets. If interpolation hides observed increments, `ticks` keeps
+        them."""
         if self.mask is None and self.lengths is None:
             return self
         ts, xs, brackets = self.ts, self.xs, self.brackets
@@ -191,8 +261,10 @@ class SampledPath(eqx.Module):
             if brackets is not None:
                 inside = valid[..., 1:, None, None]
                 shape = jnp.broadcast_shapes(brackets.shape, inside.shape)
-                inside = jnp.broadcast_to(inside, shape)
-                brackets = jnp.where(inside, jnp.broadcast_to(brackets, shape), 0)
+                inside, brackets = (
+                    jnp.broadcast_to(a, shape) for a in (inside, brackets)
+                )
+                brackets = jnp.where(inside, brackets, 0)
         if mask is None:
             return derived(self, ts, xs, brackets, self.ticks)
         observed = xs
@@ -206,13 +278,11 @@ class SampledPath(eqx.Module):
     def realised_brackets(
         self, estimator: Literal["previous-tick", "hayashi-yoshida"] = "previous-tick"
     ) -> Float[Array, "..."]:
-        r"""Increments `(..., times - 1, channels, channels)` of the realised bracket.
+        """Increments `(..., times - 1, channels, channels)` of the realised bracket.
 
-        The increment of a channel between two successive observations belongs to the
-        step at which the later one arrives, and the bracket of a step is the outer
-        product of the increments that arrive there. Missing values thus take nothing
-        from the quadratic variation. Padding and channels of finite variation have
-        bracket zero.
+        The bracket of a step is the outer product of the observed increments that
+        arrive there, so missing values take nothing from the quadratic variation.
+        Padding and channels of finite variation have bracket zero.
 
         **Arguments:**
 
@@ -225,16 +295,12 @@ class SampledPath(eqx.Module):
             other if all are observed together, and not always non-negative. It needs
             the mask, so it is taken before the path is filled, augmented or cut.
         """
+        as_choice("estimator", estimator, ("previous-tick", "hayashi-yoshida"))
         if estimator == "previous-tick":
             step = self.observed_increments()
             brackets = step[..., :, None] * step[..., None, :]
-        elif estimator == "hayashi-yoshida":
-            brackets = self._hayashi_yoshida()
         else:
-            raise ValueError(
-                "`estimator` must be 'previous-tick' or 'hayashi-yoshida', got "
-                f"{estimator!r}."
-            )
+            brackets = self._hayashi_yoshida()
         if not self.finite_variation:
             return brackets
         rough = np.ones(self.dim, bool)
@@ -267,14 +333,9 @@ class SampledPath(eqx.Module):
         return half + jnp.swapaxes(half, -1, -2) - both
 
     def slice(self, start: int, stop: int) -> "SampledPath":
-        """The filled path restricted to the points `start, ..., stop - 1`.
-
-        **Arguments:**
-
-        - `start`, `stop`: Python integers, `0 <= start < stop <= num_times`.
-        """
-        start = as_count("start", start, 0)
-        stop = as_count("stop", stop, 0)
+        """The filled path restricted to the points `start, ..., stop - 1`, where
+        `0 <= start < stop <= num_times`."""
+        start, stop = as_count("start", start, 0), as_count("stop", stop, 0)
         if not start < stop <= self.num_times:
             raise ValueError(
                 f"`slice` needs 0 <= start < stop <= {self.num_times}, got "
@@ -291,13 +352,12 @@ class SampledPath(eqx.Module):
 
     def broadcast(self) -> "SampledPath":
         """The same path with the full batch shape on every field, ready for `vmap`."""
-        batch, times, dim = self.batch_shape, self.num_times, self.dim
-        lengths, brackets = self.lengths, self.brackets
+        batch, lengths, brackets = self.batch_shape, self.lengths, self.brackets
         if lengths is not None:
             lengths = jnp.broadcast_to(lengths, batch)
         if brackets is not None:
-            brackets = jnp.broadcast_to(brackets, (*batch, times - 1, dim, dim))
-        ts = jnp.broadcast_to(self.ts, (*batch, times))
+            brackets = jnp.broadcast_to(brackets, (*batch, *brackets.shape[-3:]))
+        ts = jnp.broadcast_to(self.ts, self.xs.shape[:-1])
         return dataclasses.replace(
             self, ts=ts, lengths=lengths, brackets=brackets, check=False
         )
@@ -322,6 +382,26 @@ def derived(
         interpolated=path.interpolated,
         check=False,
     )
+
+
+def _as_steps(name: str, values: Any, xs: Array, *core: int, shared: bool) -> Any:
+    """Numbers `(..., times - 1, *core)` for each step; batch axes may be shared."""
+    if values is None:
+        return None
+    values = as_floating(name, values)
+    expected = (*xs.shape[:-2], xs.shape[-2] - 1, *core)
+    fits = values.ndim > len(core) and is_suffix(values.shape, expected)
+    if not fits or not (shared or values.shape == expected):
+        raise ValueError(
+            f"`{name}` must have shape {expected}, one entry for each step of `xs` of "
+            f"shape {xs.shape}, got {values.shape}."
+        )
+    if values.dtype != xs.dtype:
+        raise TypeError(
+            f"`{name}` must have the dtype {xs.dtype} of `xs`, got {values.dtype}. "
+            "Cast one of them."
+        )
+    return values
 
 
 def _as_channels(channels: Iterable[int], dim: int) -> tuple[int, ...]:
@@ -350,12 +430,13 @@ def _hold_last(values: Array, lengths: Array, valid: Array) -> Array:
 def _check_sampled(given: dict[str, Any], path: SampledPath) -> Array:
     """`path.xs` if what was given is sound: an error if it is known now, else NaN.
 
-    Each fault is looked for as given, since inside `jit` even constants become traced
-    arrays, and per path, so that one bad path of a batch leaves the others alone.
+    Faults are looked for in what was given, since inside `jit` even constants are
+    traced, and per path, so that one bad path of a batch leaves the others alone.
     """
     xs, times = path.xs, path.num_times
+    outside = lambda xp, path, n: (n < 1) | (n > times)  # noqa: E731
     for find, names, message in (
-        (_bad_lengths, ("lengths",), f"`lengths` must lie between 1 and {times}."),
+        (outside, ("lengths",), f"`lengths` must lie between 1 and {times}."),
         (_bad_values, ("xs", "mask", "lengths"), _NOT_FINITE),
         (_bad_times, ("ts", "lengths"), _NOT_INCREASING),
         (_bad_brackets, ("brackets", "lengths"), _NOT_SYMMETRIC),
@@ -399,10 +480,6 @@ def valid_points(xp: Any, path: SampledPath, lengths: Any) -> Any:
         return xp.ones(path.num_times, bool)
     place = xp.arange(path.num_times, dtype=lengths.dtype)
     return place.reshape((1,) * lengths.ndim + (-1,)) < lengths[..., None]
-
-
-def _bad_lengths(xp: Any, path: SampledPath, lengths: Any) -> Any:
-    return (lengths < 1) | (lengths > path.num_times)
 
 
 def _bad_values(xp: Any, path: SampledPath, xs: Any, mask: Any, lengths: Any) -> Any:
@@ -453,7 +530,8 @@ def explain_times(ts: Any, message: str) -> str:
         return message
     spacing = float(jnp.finfo(dtype).eps) * np.max(np.abs(exact))
     mean = np.max(exact[..., -1] - exact[..., 0]) / (exact.shape[-1] - 1)
-    if not 0 <= mean < 4 * spacing:
+    lost = (np.diff(exact) > 0) & (np.diff(exact.astype(dtype)) == 0)
+    if not (np.any(lost) or 0 <= mean < 4 * spacing):
         return message
     return (
         f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "

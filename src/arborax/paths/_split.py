@@ -18,7 +18,7 @@ from .._values import is_concrete
 
 
 class Cut(NamedTuple):
-    """Index arrays of a cut; NumPy arrays or traced JAX arrays of equal meaning.
+    """Index arrays of a cut, in NumPy or JAX.
 
     - `left`, `weight`: `(windows + 1,)`. The value at knot `k` is
         `(1 - weight) x[left] + weight x[left + 1]`.
@@ -57,10 +57,7 @@ def window_lengths(xp: ModuleType, ts: Any, knots: Any) -> tuple[Any, Any]:
 
 def cut(xp: ModuleType, ts: Any, knots: Any, max_points: int) -> Cut:
     """The cut of samples at times `ts` (at least two) by `knots`, in NumPy or JAX.
-
-    Repeated times at the end (padding) make zero-length segments, which get weight and
-    fraction zero.
-    """
+    Segments of length zero (padding) get weight and fraction zero."""
     num_times, windows = ts.shape[0], knots.shape[0] - 1
     left = xp.clip(xp.searchsorted(ts, knots, side="right") - 1, 0, num_times - 2)
     gap = ts[left + 1] - ts[left]
@@ -86,10 +83,8 @@ def cut(xp: ModuleType, ts: Any, knots: Any, max_points: int) -> Cut:
 
 
 def gather_values(plan: Cut, xs: jax.Array) -> jax.Array:
-    """Values `(..., times, channels)` at the points `(..., windows, points, channels)`.
-
-    The lerp is exact at weights zero and one, so a knot on a sample has its value.
-    """
+    """Values `(..., times, channels)` at the points `(..., windows, points, channels)`;
+    exact for a knot on a sample."""
     weight = jnp.asarray(plan.weight, xs.dtype)
     weight = weight.reshape((1,) * (xs.ndim - 2) + (-1, 1))
     knots = (1 - weight) * xs[..., plan.left, :] + weight * xs[..., plan.left + 1, :]
@@ -98,11 +93,9 @@ def gather_values(plan: Cut, xs: jax.Array) -> jax.Array:
 
 def gather_brackets(plan: Cut, brackets: jax.Array) -> jax.Array:
     """Brackets `(..., times - 1, d, d)` over the steps of each window."""
-    fraction = jnp.asarray(plan.fraction, brackets.dtype)
-    fraction = fraction.reshape(
-        (1,) * (brackets.ndim - 3) + tuple(fraction.shape) + (1, 1)
-    )
-    return fraction * brackets[..., plan.segment, :, :]
+    fraction = jnp.asarray(plan.fraction, brackets.dtype)[..., None, None]
+    lead = (1,) * (brackets.ndim - 3)
+    return fraction.reshape(lead + fraction.shape) * brackets[..., plan.segment, :, :]
 
 
 def gather_ticks(plan: Cut, ticks: jax.Array) -> jax.Array:
@@ -110,11 +103,22 @@ def gather_ticks(plan: Cut, ticks: jax.Array) -> jax.Array:
 
     By the root of the fraction, so that their squares divide as brackets do.
     """
-    fraction = jnp.asarray(plan.fraction, ticks.dtype)
+    fraction = jnp.asarray(plan.fraction, ticks.dtype)[..., None]
     positive = fraction > 0
     root = jnp.where(positive, jnp.sqrt(jnp.where(positive, fraction, 1)), 0)
-    root = root.reshape((1,) * (ticks.ndim - 2) + tuple(root.shape) + (1,))
-    return root * ticks[..., plan.segment, :]
+    lead = (1,) * (ticks.ndim - 2)
+    return root.reshape(lead + root.shape) * ticks[..., plan.segment, :]
+
+
+def by_points(values: jax.Array, size: int, axis: int) -> jax.Array:
+    """Overlap-by-one windows along `axis`; `size` divides the number of steps."""
+    axis = axis % values.ndim
+    windows = (values.shape[axis] - 1) // size
+    head, tail = values.shape[:axis], values.shape[axis + 1 :]
+    body = jax.lax.slice_in_dim(values, 0, windows * size, axis=axis)
+    body = body.reshape(*head, windows, size, *tail)
+    ends = jax.lax.slice_in_dim(values, size, None, stride=size, axis=axis)
+    return jnp.concatenate([body, jnp.expand_dims(ends, axis + 1)], axis=axis + 1)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -122,19 +126,17 @@ class KnotPlan:
     """A static plan that cuts samples into windows; made by
     [`arborax.split_by_knots`][].
 
-    Hashable and comparable by content, so it may be a static field or a static argument
-    of `jax.jit`. Window `k` holds, in order, the interpolated point at its opening
-    knot, the samples strictly inside, the point at its closing knot, then copies of
-    that last point: increments of padding are exactly zero.
+    Hashable by content, so it may be a static argument of `jax.jit`. A window holds the
+    interpolated point at its opening knot, the samples strictly inside, the point at
+    its closing knot, then copies of that last point.
 
     **Attributes:**
 
     - `num_times`: number of samples the plan applies to.
-    - `knots`: `(windows + 1,)`, float64; knots within rounding of a sample are moved
-        onto it.
+    - `knots`: `(windows + 1,)`, float64, moved onto samples within rounding.
     - `cut`: the index arrays and interpolation weights.
-    - `stride`: steps per window when all knots fall on samples and all windows have
-        the same number of steps (values are then reshaped, not gathered), else `None`.
+    - `stride`: steps per window if all knots fall on samples and all windows have
+        equally many steps (values are then reshaped, not gathered), else `None`.
     """
 
     num_times: int
@@ -171,16 +173,8 @@ class KnotPlan:
         return self.cut.times
 
     def values(self, xs: ArrayLike) -> Float[jax.Array, "..."]:
-        """Cut the values.
-
-        **Arguments:**
-
-        - `xs`: `(..., times, channels)`. Differentiable; leading axes are batch axes.
-
-        **Returns:**
-
-        Array `(..., windows, max_points, channels)`.
-        """
+        """Values `(..., times, channels)` cut to `(..., windows, max_points,
+        channels)`. Differentiable."""
         xs = as_floating("xs", xs)
         if xs.ndim < 2 or xs.shape[-2] != self.num_times:
             raise ValueError(
@@ -190,23 +184,12 @@ class KnotPlan:
         if self.stride is None:
             return gather_values(self.cut, xs)
         stop = self._start + self.num_windows * self.stride
-        body = xs[..., self._start : stop, :]
-        body = body.reshape(*xs.shape[:-2], self.num_windows, self.stride, xs.shape[-1])
-        ends = xs[..., self._start + self.stride : stop + 1 : self.stride, :]
-        return jnp.concatenate([body, ends[..., None, :]], axis=-2)
+        return by_points(xs[..., self._start : stop + 1, :], self.stride, -2)
 
     def brackets(self, brackets: ArrayLike) -> Float[jax.Array, "..."]:
-        """Cut increments of the quadratic covariation, in proportion to time.
-
-        **Arguments:**
-
-        - `brackets`: `(..., times - 1, d, d)`. Differentiable.
-
-        **Returns:**
-
-        Array `(..., windows, max_points - 1, d, d)`, zero on padding. The sum over the
-        steps of one sampled segment is that segment's bracket.
-        """
+        """Increments `(..., times - 1, d, d)` of the quadratic covariation cut in
+        proportion to time, to `(..., windows, max_points - 1, d, d)`, zero on padding.
+        Differentiable."""
         brackets = as_floating("brackets", brackets)
         if brackets.ndim < 3 or brackets.shape[-3] != self.num_times - 1:
             raise ValueError(
@@ -226,8 +209,7 @@ def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
     if not is_concrete(value):
         raise TypeError(
             f"`{name}` is traced, but a static plan needs its values. Build the plan "
-            "outside `jit`/`vmap` (or from NumPy arrays inside), or call "
-            "`windows_by_time` with `max_points`."
+            "outside `jit`/`vmap`, or call `windows_by_time` with `max_points`."
         )
     array = np.asarray(as_real(name, value))
     if array.ndim != 1:
@@ -239,16 +221,19 @@ def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
 
 def check_knots(knots: np.ndarray) -> None:
     """Refuse knots that do not make windows of positive extent."""
-    if knots.shape[0] < 2:
+    _check_rising("knots", knots, np.diff(knots) <= 0)
+
+
+def _check_rising(name: str, times: np.ndarray, bad: np.ndarray) -> None:
+    if not bad.size:
         raise ValueError(
-            f"`knots` must hold at least two times (one window), got {knots.shape[0]}."
+            f"`{name}` must hold at least two times (one window), got {times.size}."
         )
-    if np.any(np.diff(knots) <= 0):
-        k = int(np.argmax(np.diff(knots) <= 0))
+    if np.any(bad):
+        k = int(np.argmax(bad))
         raise ValueError(
-            "`knots` must be strictly increasing, so that every window has an extent; "
-            f"knots {k} and {k + 1} are {knots[k]} and {knots[k + 1]}. Sort them and "
-            "drop repetitions."
+            f"`{name}` must be strictly increasing; times {k} and {k + 1} are "
+            f"{times[k]} and {times[k + 1]}. Sort them and drop repetitions."
         )
 
 
@@ -259,16 +244,9 @@ def split_by_knots(
 
     Knots need not fall on samples. The sampled path is read as piecewise linear in time
     and its bracket as growing linearly in time on each segment, so that each window is
-    the exact restriction of the path. A window with no sample strictly inside is legal:
-    it holds its two end points. Cost: `O((times + windows) log times)` in NumPy to
-    plan, one gather of `windows x max_points` rows to apply.
-
-    !!! example
-
-        ```python
-        plan = split_by_knots(np.array([0.0, 1.0, 2.0]), np.array([0.0, 0.5, 2.0]))
-        plan.values(xs)      # (..., 2, 3, channels), window 0 padded by one point
-        ```
+    the exact restriction of the path. A window with no sample strictly inside holds its
+    two end points. Cost: `O((times + windows) log times)` in NumPy to plan, one gather
+    of `windows x max_points` rows to apply.
 
     **Arguments:**
 
@@ -284,21 +262,11 @@ def split_by_knots(
     """
     samples, eps_ts = _concrete("ts", ts)
     cuts, eps_knots = _concrete("knots", knots)
-    if samples.shape[0] < 2:
-        raise ValueError(
-            f"`ts` must hold at least two times to be cut into windows, got "
-            f"{samples.shape[0]}."
-        )
     bad = np.diff(samples) <= 0
-    if stopped:
+    if stopped and bad.size:
         last = int(np.argmax(samples == samples[-1]))
         bad[last:] = samples[last + 1 :] != samples[-1]
-    if np.any(bad):
-        k = int(np.argmax(bad))
-        raise ValueError(
-            "`ts` must be strictly increasing; "
-            f"times {k} and {k + 1} are {samples[k]} and {samples[k + 1]}."
-        )
+    _check_rising("ts", samples, bad)
     scale = max(abs(samples[0]), abs(samples[-1]))
     tolerance = 8 * max(eps_ts, eps_knots) * scale
     check_knots(cuts)
@@ -314,16 +282,9 @@ def split_by_knots(
         check_knots(cuts)
     max_points = int(np.max(window_lengths(np, samples, cuts)[1]))
     plan = cut(np, samples, cuts, max_points)
-    start, stride = _regular(plan, samples.shape[0])
-    token = (samples.tobytes(), cuts.tobytes())
-    return KnotPlan(samples.shape[0], cuts, plan, stride, start, token)
-
-
-def _regular(plan: Cut, num_times: int) -> tuple[int, int | None]:
-    """First sample and steps per window if the cut is a mere reshape, else `None`."""
-    on_sample = (plan.weight == 0) | (plan.weight == 1)
     places = plan.left + (plan.weight == 1)
-    strides = np.diff(places)
-    if not np.all(on_sample) or np.any(strides != strides[0]) or strides[0] < 1:
-        return 0, None
-    return int(places[0]), int(strides[0])
+    strides, on_samples = np.diff(places), np.all(plan.weight % 1 == 0)
+    regular = on_samples and np.all(strides == strides[0]) and strides[0] > 0
+    stride = int(strides[0]) if regular else None
+    token = (samples.tobytes(), cuts.tobytes())
+    return KnotPlan(samples.shape[0], cuts, plan, stride, int(places[0]), token)

@@ -13,8 +13,8 @@ from .._inputs import as_count, as_floating
 from .._values import is_concrete, refuse
 from ._sampled import derived, SampledPath
 from ._split import (
+    by_points,
     check_knots,
-    Cut,
     cut,
     gather_brackets,
     gather_ticks,
@@ -26,24 +26,12 @@ from ._split import (
 )
 
 
-def _by_points(values: Array, size: int, axis: int) -> Array:
-    """Overlap-by-one windows along `axis`; `size` divides the number of steps."""
-    axis = axis % values.ndim
-    windows = (values.shape[axis] - 1) // size
-    head, tail = values.shape[:axis], values.shape[axis + 1 :]
-    body = jax.lax.slice_in_dim(values, 0, windows * size, axis=axis)
-    body = body.reshape(*head, windows, size, *tail)
-    ends = jax.lax.slice_in_dim(values, size, None, stride=size, axis=axis)
-    return jnp.concatenate([body, jnp.expand_dims(ends, axis + 1)], axis=axis + 1)
-
-
 def windows_by_points(path: SampledPath, size: int) -> SampledPath:
     """Cut a path into windows of `size` steps.
 
     Window `k` holds the points `k size, ..., (k + 1) size`: neighbours share an end
-    point, so the increments of all windows are those of the path. The path is filled
-    first, and padded by repetition of its last point to a whole number of windows; a
-    path of one point makes one constant window. Cost: one copy, no gather.
+    point. The path is filled first, and padded by repetition of its last point to a
+    whole number of windows, at least one. Cost: one copy, no gather.
 
     **Arguments:**
 
@@ -62,19 +50,18 @@ def windows_by_points(path: SampledPath, size: int) -> SampledPath:
     windows = max(-(-steps // size), 1)
     pad = windows * size - steps
 
-    def padded(values, axis):
-        last = jax.lax.slice_in_dim(values, -1, None, axis=axis)
-        return jnp.concatenate([values, jnp.repeat(last, pad, axis=axis)], axis=axis)
-
-    ts = _by_points(padded(path.ts, path.ts.ndim - 1), size, -1)
-    xs = _by_points(padded(path.xs, path.xs.ndim - 2), size, -2)
+    def padded(values, core, mode):
+        after = [(0, pad)] + [(0, 0)] * (core - 1)
+        return jnp.pad(values, [(0, 0)] * (values.ndim - core) + after, mode=mode)
 
     def cut_steps(values, core):
         if values is None:
             return None
         head, tail = values.shape[:-core], values.shape[1 - core :]
-        zeros = [(0, 0)] * len(head) + [(0, pad)] + [(0, 0)] * len(tail)
-        return jnp.pad(values, zeros).reshape(*head, windows, size, *tail)
+        return padded(values, core, "constant").reshape(*head, windows, size, *tail)
+
+    ts = by_points(padded(path.ts, 1, "edge"), size, -1)
+    xs = by_points(padded(path.xs, 2, "edge"), size, -2)
 
     return derived(path, ts, xs, cut_steps(path.brackets, 3), cut_steps(path.ticks, 2))
 
@@ -85,15 +72,12 @@ def windows_by_time(
     """Cut a path into the windows between `knots`, which need not fall on samples.
 
     Values at knots are interpolated linearly, the bracket of a cut segment is divided
-    in proportion to time, and short windows are padded by their last point, so that
-    increments, time steps and brackets of padding are exactly zero. A window without a
-    sample inside holds its two end points. A path with `lengths` is read as stopped at
-    its last valid point, and knots may lie beyond it.
+    in proportion to time, and short windows are padded by their last point. A path with
+    `lengths` is stopped at its last valid point, and knots may lie beyond it.
 
     When all times are known before tracing, the cut is a static plan
-    ([`arborax.split_by_knots`][]). Otherwise (traced times, or a batch whose members
-    have their own times) indices are computed at run time; under `jit` the size of the
-    result must then be given by `max_points`.
+    ([`arborax.split_by_knots`][]). Otherwise indices are computed at run time; under
+    `jit` the size of the result must then be given by `max_points`.
 
     **Arguments:**
 
@@ -134,11 +118,11 @@ def windows_by_time(
     for bad, message in zip(
         faults,
         (
-            "`knots` must be strictly increasing, so that every window has an extent.",
+            "`knots` must be strictly increasing.",
             "`knots` reach outside the sampled interval, or two of them lie within "
             "rounding of one sample. Clip the knots or extend the path.",
-            f"a window holds more points than `max_points={max_points}`. Increase it "
-            "to the number of samples strictly inside the fullest window plus two.",
+            f"a window holds more points than `max_points={max_points}`: it takes the "
+            "samples strictly inside the fullest window plus two.",
         ),
     ):
         windows = refuse(windows, bad, message)
@@ -167,9 +151,8 @@ def _fullest(ts: Array, knots: Array) -> int:
     """Points of the fullest window over a batch of times that are known now."""
     if not is_concrete(ts, knots):
         raise ValueError(
-            "the times of the path or the knots are traced, so the number of points "
-            "per window is unknown: pass `max_points` (samples strictly inside the "
-            "fullest window, plus two)."
+            "times or knots are traced, so the number of points per window is unknown: "
+            "pass `max_points` (samples strictly inside the fullest window, plus two)."
         )
     rows, cuts = np.asarray(ts).reshape(-1, ts.shape[-1]), np.asarray(knots)
     lengths = [window_lengths(np, row, _place(np, row, cuts)[1])[1] for row in rows]
@@ -180,10 +163,7 @@ def _fullest(ts: Array, knots: Array) -> int:
 def _windows_traced(
     path: SampledPath, knots: Array, max_points: int, stopped: bool
 ) -> tuple[SampledPath, tuple[Array, ...]]:
-    """The cut with indices computed at run time, one set for each row of times.
-
-    The second value says what is wrong with the knots, if anything.
-    """
+    """The cut with indices computed at run time, and what is wrong with the knots."""
     times = path.ts.reshape(-1, path.num_times)
     snapped, inner = jax.vmap(lambda t: _place(jnp, t, knots))(times)
     outside = snapped[:, 0] < times[:, 0]
@@ -196,28 +176,21 @@ def _windows_traced(
         jnp.any(outside),
         jnp.any(plans.lengths > max_points),
     )
-    if path.ts.ndim == 1:
-        plan: Cut = jax.tree.map(lambda a: a[0], plans)
-        xs, brackets = gather_values(plan, path.xs), path.brackets
-        if brackets is not None:
-            brackets = gather_brackets(plan, brackets)
-        ticks = gather_ticks(plan, path.observed_increments())
-        return derived(path, plan.times, xs, brackets, ticks), faults
-    # Times of their own: flatten the batch axes that times have, keep others leading.
+    # Flatten the batch axes that times have, keep others leading.
     own = path.ts.shape[:-1]
     spare = path.batch_shape[: len(path.batch_shape) - len(own)]
     mapped = len(spare)
 
     def gathered(gather, values, core):
+        if values is None:
+            return None
         values = jnp.broadcast_to(values, (*path.batch_shape, *values.shape[-core:]))
-        values = values.reshape(*spare, -1, *values.shape[-core:])
+        values = values.reshape(*spare, len(times), *values.shape[-core:])
         values = jax.vmap(gather, in_axes=(0, mapped), out_axes=mapped)(plans, values)
         return values.reshape(*path.batch_shape, *values.shape[mapped + 1 :])
 
     xs = gathered(gather_values, path.xs, 2)
-    brackets = path.brackets
-    if brackets is not None:
-        brackets = gathered(gather_brackets, brackets, 3)
+    brackets = gathered(gather_brackets, path.brackets, 3)
     ticks = gathered(gather_ticks, path.observed_increments(), 2)
     ts = plans.times.reshape(*own, *plans.times.shape[1:])
     return derived(path, ts, xs, brackets, ticks), faults

@@ -1,6 +1,8 @@
 """From sampled paths to signatures, log-signatures and controls."""
 
+from ._areas import rough_path_from_areas as rough_path_from_areas
 from ._rough_path import rough_path as rough_path, RoughPath as RoughPath
+from ._selected import selected_signature as selected_signature
 from ._signature import (
     combine as combine,
     log_signature as log_signature,

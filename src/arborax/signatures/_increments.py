@@ -188,7 +188,7 @@ def check_mode(alg: AbstractHopfAlgebra, brackets: Any) -> None:
             f"{type(alg).__name__} is Stratonovich calculus and cannot carry brackets; "
             "use Ito, GrossmanLarson or MuntheKaasWright, or brackets=None"
         )
-    if is_left_point(brackets) and alg.depth > 2 and not alg.of_trees:
+    if is_left_point(brackets) and alg.depth > 2 and alg.tree_algebra is None:
         raise ValueError(
             f"left-point sums of depth 3 or more do not lie in {type(alg).__name__}; "
             "use GrossmanLarson or MuntheKaasWright, or brackets='realised'"

@@ -37,6 +37,8 @@ class RoughPath(eqx.Module):
     - `num_steps`: steps between samples in all windows, if windows were cut by number
         of steps; `None` if they were cut by time.
     - `basepoint`: whether the first point is not a sample, but a basepoint.
+    - `straight`: whether the log-signature of a window is all that is known of it, so
+        that the path inside is `exp(theta * log_signature)`.
     """
 
     alg: AbstractHopfAlgebra = eqx.field(static=True)
@@ -49,6 +51,7 @@ class RoughPath(eqx.Module):
     left_point: bool = eqx.field(static=True)
     num_steps: int | None = eqx.field(static=True, default=None)
     basepoint: bool = eqx.field(static=True, default=False)
+    straight: bool = eqx.field(static=True, default=False)
 
     @property
     def num_windows(self) -> int:
@@ -99,6 +102,8 @@ class RoughPath(eqx.Module):
         safe = jnp.where(span > 0, span, jnp.ones_like(span))
         share = jnp.where(span > 0, jnp.diff(clipped) / safe, jnp.zeros_like(span))
         share = share.astype(values.dtype)
+        if self.straight:
+            return share * self.log_signatures[k]
         steps = share[:, None] * jnp.diff(values, axis=0)
         brackets: Any = "left-point" if self.left_point else None
         if self.brackets is not None:
@@ -108,6 +113,8 @@ class RoughPath(eqx.Module):
     def expanding(self) -> Float[Array, "windows points primitive"]:
         """Log-signatures from the start of each window to each of its points but the
         first; the last of them are `log_signatures`, up to rounding."""
+        if self.values.shape[-2] == 2:
+            return self.log_signatures[..., None, :]
         brackets: Any = "left-point" if self.left_point else self.brackets
         steps = jnp.diff(self.values, axis=-2)
         return expanding_log_of_steps(self.alg, steps, brackets)

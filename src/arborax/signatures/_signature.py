@@ -126,7 +126,10 @@ def signature_of_steps(
     running sums.
     """
     lead = _leading(steps, values)
-    if alg.of_trees and is_left_point(brackets):
+    if is_left_point(brackets) and alg.tree_algebra is not None:
+        if alg.tree_algebra != alg:
+            log = log_signature_of_steps(alg, steps, brackets, values)
+            return alg.exp(alg.from_primitive(log))
         (rows,) = _left_point_rows(alg, steps, values)
         return rows.T.reshape(*lead, alg.size)
     words = word_algebra(alg, brackets is not None)
@@ -152,9 +155,11 @@ def log_signature_of_steps(
 ) -> Array:
     """Log-signature `(..., primitive_size)`; arguments as in `signature_of_steps`."""
     lead = _leading(steps, values)
-    if alg.of_trees and is_left_point(brackets):
-        group = signature_of_steps(alg, steps, brackets, values)
-        return alg.to_primitive(alg.log(group))
+    trees = alg.tree_algebra
+    if is_left_point(brackets) and trees is not None:
+        group = signature_of_steps(trees, steps, brackets, values)
+        log = trees.to_primitive(trees.log(group))
+        return log if trees == alg else apply_map(primitive_conversion(trees, alg), log)
     words = word_algebra(alg, brackets is not None)
     if values is not None and words.depth == 2:
         rows = _two_levels(words, values, brackets, log=True).T

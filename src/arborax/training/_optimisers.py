@@ -6,8 +6,8 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from .._extras import require
 from .._values import is_concrete
-from ._extras import require
 
 
 def adamw(

@@ -13,10 +13,10 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Inexact, Int32
 
+from .._extras import require
 from .._inputs import as_array
 from ._batches import is_array
 from ._distributed import Placement
-from ._extras import require
 
 
 class TrainState(NamedTuple):

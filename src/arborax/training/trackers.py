@@ -10,8 +10,8 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from .._extras import require
 from ._container import write_atomically
-from ._extras import require
 
 
 @runtime_checkable

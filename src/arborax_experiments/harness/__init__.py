@@ -7,6 +7,7 @@ from .config import (
     TrainingConfig as TrainingConfig,
 )
 from .figures import (
+    densities as densities,
     OURS as OURS,
     pyplot as pyplot,
     read_paths as read_paths,

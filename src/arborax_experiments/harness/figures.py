@@ -27,6 +27,16 @@ def pyplot() -> Any:
     return plt
 
 
+def densities(
+    ax: Any, bins: Any, true: Any, ours: Any, colours: tuple[str, str] = (TRUE, OURS)
+) -> None:
+    """Histograms of the data, filled, and of generated values, as a line."""
+    ax.hist(true, bins, density=True, color=colours[0], alpha=0.4, label="true")
+    line: Any = dict(histtype="step", label="generated")
+    ax.hist(ours, bins, density=True, color=colours[1], **line)
+    ax.set(yticks=[])
+
+
 def read_paths(result: dict[str, Any]) -> dict[str, np.ndarray] | None:
     """The arrays of `paths.npz`, or `None` where only scores were kept."""
     file = pathlib.Path(result["folder"]) / "paths.npz"
@@ -48,7 +58,7 @@ def training_curves(task: Any, results: Results) -> Any:
         }
         done = 0
         for stage in result["stages"]:
-            # Results of older versions may hold the losses outside of the stages.
+            # Tasks that train by themselves hold the losses outside of the stages.
             loss = np.abs(np.asarray(stage.get("loss", result.get("loss", []))))
             every = max(1, stage["steps"] // max(1, loss.size))
             width = max(1, loss.size // 60)

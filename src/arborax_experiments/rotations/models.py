@@ -31,9 +31,7 @@ EXTRAPOLATORS: dict[str, Callable[..., AbstractExtrapolator]] = {
     "sg": lambda config, key: SavitzkyGolay(
         2, knots=config.observed, dtype=FLOAT, key=key
     ),
-    "sg1": lambda config, key: SavitzkyGolay(1),
-    "sg2": lambda config, key: SavitzkyGolay(2),
-    "sg3": lambda config, key: SavitzkyGolay(3),
+    **{f"sg{n}": lambda config, key, n=n: SavitzkyGolay(n) for n in (1, 2, 3)},
     "mlp": lambda config, key: MLPExtrapolator(
         config.observed, seconds=config.seconds, dtype=FLOAT, key=key
     ),
@@ -43,19 +41,13 @@ REFERENCES: dict[str, AbstractExtrapolator] = {
     "constant velocity": ConstantVelocity(),
     "linear": Linear(),
     "Hermite (absolute chart)": Hermite(relative=False),
-    "Savitzky-Golay 1": SavitzkyGolay(1),
-    "Savitzky-Golay 2": SavitzkyGolay(2),
-    "Savitzky-Golay 3": SavitzkyGolay(3),
+    **{f"Savitzky-Golay {order}": SavitzkyGolay(order) for order in (1, 2, 3)},
 }
 # The fronts that models have by themselves; the others have a bank of laws of motion.
 FRONTS = {
     "bnrde-euclidean": "mlp",
     "sg-ncde": "sg3",
-    "stacked-xlstm": "hermite",
-    "nrde": "hermite",
-    "xlstm": "hermite",
-    "gru": "hermite",
-    "ncde": "hermite",
+    **dict.fromkeys(("stacked-xlstm", "nrde", "xlstm", "gru", "ncde"), "hermite"),
     "mnode": "hold",
 }
 

@@ -26,9 +26,7 @@ from .windows import Observed
 _VERSION = 1  # of the references: raise it when their numbers change
 
 
-@eqx.filter_jit
-def _forecast(model, arrays):
-    return forecast(model, arrays)
+_forecast = eqx.filter_jit(forecast)
 
 
 @eqx.filter_jit

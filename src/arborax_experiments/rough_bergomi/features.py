@@ -9,13 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float
 
-from arborax.kernels import (
-    cosine,
-    explicit_features,
-    feature_weights,
-    RandomFourierSignature,
-    robust_normalisation,
-)
+from arborax.kernels import cosine, RandomFourierSignature, SignatureKernel
 
 from ..generation import squared_distance
 
@@ -189,11 +183,7 @@ class RobustSignature(eqx.Module):
 
     def _raw(self, values: Array) -> Array:
         x = values[:, :: self.stride] / self.scale
-        time = jnp.linspace(0, 1, x.shape[1], dtype=x.dtype)
-        time = jnp.broadcast_to(time[None, :, None], x.shape)
-        points = jnp.concatenate([time, x], axis=-1)
-        features = explicit_features(points, None, kind="geometric", depth=5)
-        return robust_normalisation(features, feature_weights("geometric", 2, 5))
+        return SignatureKernel("geometric", 5, add_time=True).features(x, robust=True)
 
     def distance(self, values: Float[Array, "paths times 1"]) -> Float[Array, ""]:
         """As that of `PathFeatures`."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..harness import OURS, pyplot, TRUE
+from ..harness import densities, OURS, pyplot, TRUE
 from .config import Config
 from .scores import FUNCTIONALS, summaries
 
@@ -40,13 +40,9 @@ def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
     for k, horizon in enumerate(config.horizons):
         true, ours = (paths[n][:, horizon // stride] for n in ("true", "generated"))
         low, high = np.quantile(true, [0.005, 0.998])
-        bins = np.linspace(low, high, 50)
         top, bottom = axes[:, k]
-        top.hist(true, bins, density=True, color=TRUE, alpha=0.4, label="true")
-        top.hist(
-            ours, bins, density=True, color=OURS, histtype="step", label="generated"
-        )
-        top.set(title=f"t = {horizon / config.steps:g}", yticks=[])
+        densities(top, np.linspace(low, high, 50), true, ours)
+        top.set(title=f"t = {horizon / config.steps:g}")
         a, b = np.quantile(true, levels), np.quantile(ours, levels)
         bottom.plot([a[0], a[-1]], [a[0], a[-1]], color=TRUE, lw=1)
         bottom.plot(a, b, ".", color=OURS, ms=3)
@@ -65,19 +61,15 @@ def functionals(paths: dict[str, np.ndarray], config: Config) -> Any:
         window=config.window // full,
         horizons=tuple(h // full for h in config.horizons),
     )
-    values = {
-        name: summaries(paths[name][..., None], thinned)[:, -len(FUNCTIONALS) :]
+    true, ours = (
+        summaries(paths[name][..., None], thinned)[:, -len(FUNCTIONALS) :].T
         for name in ("true", "generated")
-    }
+    )
     figure, axes = plt.subplots(1, len(FUNCTIONALS), figsize=(9, 2.8))
     for k, (ax, name) in enumerate(zip(axes, FUNCTIONALS)):
-        low, high = np.quantile(values["true"][:, k], [0.0, 0.95])
-        bins = np.linspace(low, high, 45)
-        ax.hist(values["true"][:, k], bins, density=True, color=TRUE, alpha=0.4)
-        ax.hist(
-            values["generated"][:, k], bins, density=True, color=OURS, histtype="step"
-        )
-        ax.set(title=name, yticks=[])
+        low, high = np.quantile(true[k], [0.0, 0.95])
+        densities(ax, np.linspace(low, high, 45), true[k], ours[k])
+        ax.set(title=name)
     return figure
 
 

@@ -1,5 +1,7 @@
 """Generators: a model driven by noise, and the scale of its paths."""
 
+from typing import Any
+
 import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
@@ -7,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from arborax import models
 from arborax.algebra import GrossmanLarson
 
-from ..baselines import baseline
+from ..baselines import baseline, WINDOWED
 from .config import Config
 
 
@@ -39,19 +41,10 @@ def make_generator(
     """
     channels, dtype = 1 + config.noise, data.dtype
     if config.model in ("bnrde", "bnrde-bk"):
-        model = models.BNRDE(
-            GrossmanLarson(channels, 2),
-            1,
-            hidden=config.hidden,
-            width=config.width,
-            depth=config.depth,
-            window=config.window,
-            calculus=config.calculus,
-            interpolation=config.interpolation,
-            basepoint=config.basepoint,
-            dtype=dtype,
-            key=key,
-        )
+        names = (*WINDOWED, "calculus", "basepoint")
+        options: Any = {name: getattr(config, name) for name in names}
+        alg = GrossmanLarson(channels, 2)
+        model = models.BNRDE(alg, 1, **options, dtype=dtype, key=key)
     else:
         model = baseline(config.model, channels, 1, config, dtype=dtype, key=key)
     scale = float(data[:, -1].std()) if config.anchor else 1.0

@@ -8,9 +8,9 @@ import jax.random as jr
 import numpy as np
 
 from arborax.datasets import PathData
-from arborax.kernels import embed, mmd, RandomFourierSignature, SignatureKernel
+from arborax.kernels import embed, mmd, RandomFourierSignature
 
-from ..generation import no_batch, shuffled_batches
+from ..generation import no_batch, published_kernel, shuffled_batches
 from .config import Config
 from .features import PathFeatures, RobustSignature
 
@@ -32,11 +32,9 @@ def thin(data: PathData, stride: int) -> tuple[np.ndarray, np.ndarray | None]:
 def make_kernel(name: str, config: Config, dtype: Any) -> Any:
     """The kernel of an objective, before it has seen data."""
     if name == "signature":
-        return SignatureKernel("geometric", 5, add_time=True, add_basepoint=True)
+        return published_kernel("geometric", 5)
     if name == "branched":
-        return SignatureKernel(
-            "branched", 3, inner_product="trees", add_time=True, add_basepoint=True
-        )
+        return published_kernel("branched", 3)
     if name == "fourier":
         # Fixed: every model and seed is trained against the same features.
         return RandomFourierSignature(
@@ -73,14 +71,8 @@ def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable
 
     def distance(generator, key, target, target_brackets, unbiased):
         paths = generator.sample(ts, config.batch, key=key)[:, ::stride]
-        return mmd(
-            paths,
-            target,
-            kernel,
-            brackets_x=generated_brackets,
-            brackets_y=target_brackets,
-            unbiased=unbiased,
-        )
+        given = {"brackets_x": generated_brackets, "brackets_y": target_brackets}
+        return mmd(paths, target, kernel, **given, unbiased=unbiased)
 
     if whole:
         given = None if brackets is None else jnp.asarray(brackets)

@@ -11,6 +11,7 @@ from arborax.datasets import PathData
 from arborax.kernels import RandomFourierSignature, two_sample_test
 from arborax.training import metrics
 
+from ..generation import batch_mean, numbers
 from .config import Config
 from .smiles import smile_errors
 
@@ -112,25 +113,19 @@ def score(
     reference = summaries(gaussian_reference(known.values, len(b)), config)
     batch = min(1024, len(b) // 2)
     count = len(config.horizons)
-
-    def by_batch(x, y):
-        parts = range(0, len(y) - batch + 1, batch)
-        values = [metrics.ks(x[i : i + batch], y[i : i + batch]) for i in parts]
-        return np.stack([np.asarray(v) for v in values]).mean(axis=0)[:count]
-
     batch_floor = metrics.self_floor(metrics.ks, pool, size=batch, repeats=20)
     return {
         "columns": columns(config),
-        "ks": _numbers(metrics.ks(a, b)),
-        "floor": _numbers(floor.mean),
-        "floor_upper": _numbers(floor.upper),
-        "floor_here": _numbers(np.mean(here, axis=0)),
-        "gaussian": _numbers(metrics.ks(reference, b)),
-        "fresh_ks": _numbers(fresh_ks(generated, fresh, len(b), config)),
+        "ks": numbers(metrics.ks(a, b)),
+        "floor": numbers(floor.mean),
+        "floor_upper": numbers(floor.upper),
+        "floor_here": numbers(np.mean(here, axis=0)),
+        "gaussian": numbers(metrics.ks(reference, b)),
+        "fresh_ks": numbers(fresh_ks(generated, fresh, len(b), config)),
         "fresh_sets": len(fresh) // len(b),
         "test_paths": len(b),
-        "batch_ks": _numbers(by_batch(a, b)),
-        "batch_floor": _numbers(batch_floor.mean[:count]),
+        "batch_ks": numbers(batch_mean(metrics.ks, a, b, batch)[:count]),
+        "batch_floor": numbers(batch_floor.mean[:count]),
         "batch_size": batch,
         "p_value": permutation_p_value(few, true.values, config, seed),
         "smile": smile_errors(generated, true.values, known.values, config),
@@ -146,14 +141,8 @@ def fresh_ks(
     """
     known, sets = known_summaries(fresh, config), len(generated) // size
     made = summaries(generated[: sets * size], config)
-    pairs = [
-        metrics.ks(
-            made[(k % sets) * size : (k % sets + 1) * size],
-            known[k * size : (k + 1) * size],
-        )
-        for k in range(len(known) // size)
-    ]
-    return np.mean(np.stack([np.asarray(p) for p in pairs]), axis=0)
+    made = np.concatenate([made] * -(-len(known) // len(made)))
+    return batch_mean(metrics.ks, made, known, size)
 
 
 def permutation_p_value(generated: Paths, true: Paths, config: Config, seed: int):
@@ -171,7 +160,3 @@ def permutation_p_value(generated: Paths, true: Paths, config: Config, seed: int
     ).fit(y)
     result = two_sample_test(x, y, features, key=jr.PRNGKey(seed), permutations=500)
     return float(result.p_value)
-
-
-def _numbers(values: Any) -> list[float]:
-    return [float(v) for v in np.asarray(values)]

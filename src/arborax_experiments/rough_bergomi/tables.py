@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..baselines import LABELS
 from ..harness import (
     AbstractTask,
     by_model,
@@ -27,17 +28,6 @@ PUBLISHED = {
     "bnrde-bk": [(7.93, 1.49), (7.70, 0.87), (7.77, 1.02), (8.11, 0.52)],
 }
 HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
-LABELS = {
-    "bnrde": "B-NRDE (GK)",
-    "bnrde-bk": "B-NRDE (BK)",
-    "log-ncde": "log-NCDE",
-    "nrde": "NRDE",
-    "ncde": "NCDE",
-    "ncde++": "NCDE++",
-    "gru": "GRU",
-    "xlstm": "xLSTM",
-    "stacked-xlstm": "stacked xLSTM",
-}
 
 
 def tables(task: AbstractTask, results: Results) -> list[Table]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..harness import pyplot
+from ..harness import densities, pyplot
 from .config import Config
 
 
@@ -45,7 +45,6 @@ def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
         for k in range(paths["true"].shape[-1]):
             colour = SHADES[k % len(SHADES)]
             true, ours = (paths[name][:, at, k] for name in ("true", "generated"))
-            ax.hist(true, bins, density=True, color=colour, alpha=0.3)
-            ax.hist(ours, bins, density=True, color=colour, histtype="step")
-        ax.set(title=f"t = {horizon / config.steps:g}", yticks=[])
+            densities(ax, bins, true, ours, (colour, colour))
+        ax.set(title=f"t = {horizon / config.steps:g}")
     return figure

@@ -43,7 +43,8 @@ class Generator(eqx.Module):
         Models that go by windows compute only the knots where the stride allows it.
         `mirrored`: the second half of the paths has the noise of the first, negated.
         """
-        model = self._fixed()
+        # A fixed initial state is on the cone: that of zero weights.
+        model = self._begun(lambda initial: jax.tree.map(_zero, initial))
         driver = _driver(model, key, ts, paths, mirrored)
         window = getattr(model, "window", 0)
         if window and not getattr(model, "basepoint") and stride % window == 0:
@@ -53,22 +54,16 @@ class Generator(eqx.Module):
             out = model.predict(driver)[:, ::stride]
         return self._matrix(out)
 
-    def _fixed(self) -> Any:
-        """The model, with an initial state on the cone that is not trained."""
+    def _begun(self, initial: Any) -> Any:
+        """The model, with another initial map if its first state is fixed."""
         if not self.identity or not isinstance(self.model, models.BNRDE):
             return self.model
-        still = jax.tree.map(
-            lambda leaf: jnp.zeros_like(leaf) if eqx.is_array(leaf) else leaf,
-            self.model.initial,
-        )
-        return eqx.tree_at(lambda m: m.initial, self.model, still)
+        return eqx.tree_at(lambda m: m.initial, self.model, initial(self.model.initial))
 
     @property
     def trained(self) -> Any:
         """The model without an initial state that is fixed."""
-        if not self.identity or not isinstance(self.model, models.BNRDE):
-            return self.model
-        return eqx.tree_at(lambda m: m.initial, self.model, None)
+        return self._begun(lambda initial: None)
 
     def _matrix(self, out: Array) -> Array:
         if isinstance(self.model, models.BNRDE):
@@ -80,6 +75,10 @@ class Generator(eqx.Module):
             return out
         base = jnp.asarray(identity_triangle(out.shape[-1]), out.dtype)
         return out - out[:, :1] + base[None, None]
+
+
+def _zero(leaf: Any) -> Any:
+    return jnp.zeros_like(leaf) if eqx.is_array(leaf) else leaf
 
 
 def _driver(
@@ -134,13 +133,8 @@ def make_generator(
 def _on_the_cone(
     config: Config, channels: int, dtype: Any, key: PRNGKeyArray
 ) -> models.BNRDE:
-    algebra = ALGEBRAS[config.model]
+    algebra, field = ALGEBRAS[config.model], None
     joined = config.interpolation == "joined"
-    options: Any = dict(
-        interpolation="geodesic" if joined else config.interpolation,
-        calculus=config.calculus if algebra is MuntheKaasWright else None,
-    )
-    field = None
     if config.field != "entries":
         field = LogCholeskyField(
             1 + channels,
@@ -160,7 +154,8 @@ def _on_the_cone(
         depth=config.depth,
         window=config.window,
         basepoint=config.basepoint,
+        interpolation="geodesic" if joined else config.interpolation,  # pyright: ignore
+        calculus=config.calculus if algebra is MuntheKaasWright else None,
         dtype=dtype,
         key=key,
-        **options,
     )

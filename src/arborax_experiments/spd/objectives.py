@@ -7,9 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from arborax.kernels import embed, mmd, SignatureKernel
+from arborax.kernels import embed, mmd
 
-from ..generation import no_batch, shuffled_batches, squared_distance
+from ..generation import (
+    no_batch,
+    published_kernel,
+    shuffled_batches,
+    squared_distance,
+)
 from .config import Config
 from .coordinates import log_coordinates
 from .data import Parts
@@ -22,17 +27,9 @@ OBJECTIVES = ("fourier", "fourier-branched", "signature", "branched")
 def make_kernel(name: str, config: Config, head: Array, brackets: Any) -> Any:
     """The kernel of an objective; features are standardised by the paths `head`."""
     if name == "signature":
-        return SignatureKernel(
-            "geometric", config.signature_depth, add_time=True, add_basepoint=True
-        )
+        return published_kernel("geometric", config.signature_depth)
     if name == "branched":
-        return SignatureKernel(
-            "branched",
-            config.branched_depth,
-            inner_product="trees",
-            add_time=True,
-            add_basepoint=True,
-        )
+        return published_kernel("branched", config.branched_depth)
     if name in ("fourier", "fourier-branched"):
         # Fixed seed: every model and seed is trained against the same features.
         return PathFeatures(
@@ -103,13 +100,8 @@ def make_objective(
                 features = jnp.mean(features.reshape(2, -1, features.shape[1]), axis=0)
             target = target if target.ndim == 1 else kernel.mean(target, part)
             return squared_distance(features - target[None])
-        return mmd(
-            paths,
-            target,
-            kernel,
-            brackets_x=generated_brackets,
-            brackets_y=part,
-        )
+        given = {"brackets_x": generated_brackets, "brackets_y": part}
+        return mmd(paths, target, kernel, **given)
 
     if whole:
         paths, part = in_coordinates(values, config), given(slice(None))

@@ -7,6 +7,7 @@ from jaxtyping import Float
 
 from arborax.training import metrics
 
+from ..generation import batch_mean, numbers
 from .config import Config
 from .coordinates import matrices
 
@@ -46,9 +47,7 @@ def wasserstein(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def by_batch(x: np.ndarray, y: np.ndarray, size: int = BATCH) -> np.ndarray:
     """The published metric: mean over consecutive batches."""
-    parts = range(0, min(len(x), len(y)) - size + 1, size)
-    values = [wasserstein(x[i : i + size], y[i : i + size]) for i in parts]
-    return np.stack(values).mean(axis=0)
+    return batch_mean(wasserstein, x, y, size)
 
 
 def variation(paths: Paths, stride: int) -> Float[np.ndarray, " paths"]:
@@ -102,14 +101,14 @@ def score(generated: Paths, true: Paths, known: Paths, config: Config) -> dict:
     move_floor = metrics.self_floor(metrics.ks, moves[2], size=size, repeats=20)
     out: dict[str, Any] = {
         "columns": columns(config),
-        "w1": _numbers(wasserstein(a, b)),
-        "floor": _numbers(floor.mean),
-        "floor_upper": _numbers(floor.upper),
-        "identity": _numbers(wasserstein(still, b)),
-        "mean_path": _numbers(wasserstein(middle, b)),
+        "w1": numbers(wasserstein(a, b)),
+        "floor": numbers(floor.mean),
+        "floor_upper": numbers(floor.upper),
+        "identity": numbers(wasserstein(still, b)),
+        "mean_path": numbers(wasserstein(middle, b)),
         "test_paths": len(b),
-        "batch_w1": _numbers(by_batch(a, b)),
-        "batch_floor": _numbers(batch_floor.mean),
+        "batch_w1": numbers(by_batch(a, b)),
+        "batch_floor": numbers(batch_floor.mean),
         "batch_size": BATCH,
         "variation": float(np.asarray(metrics.ks(moves[0], moves[1]))),
         "variation_floor": float(move_floor.mean),
@@ -117,11 +116,7 @@ def score(generated: Paths, true: Paths, known: Paths, config: Config) -> dict:
     }
     if config.data == "simulated":
         parts = [pool[i : i + size] for i in range(0, len(pool) - size + 1, size)]
-        out["floor_here"] = _numbers(np.mean([wasserstein(p, b) for p in parts], 0))
+        out["floor_here"] = numbers(np.mean([wasserstein(p, b) for p in parts], 0))
     else:
-        out["past"] = _numbers(wasserstein(pool, b))
+        out["past"] = numbers(wasserstein(pool, b))
     return out
-
-
-def _numbers(values: Any) -> list[float]:
-    return [float(v) for v in np.asarray(values)]

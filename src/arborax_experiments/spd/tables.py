@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .. import baselines
 from ..harness import (
     AbstractTask,
     by_model,
@@ -27,18 +28,7 @@ PUBLISHED = {
     "bnrde-bk": [(5.81, 0.20), (5.87, 0.21), (6.30, 0.85), (8.32, 0.94)],
 }
 HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
-LABELS = {
-    "bnrde": "B-NRDE (GK)",
-    "bnrde-ito": "B-NRDE (GK), Itô algebra",
-    "bnrde-bk": "B-NRDE (BK)",
-    "log-ncde": "log-NCDE",
-    "nrde": "NRDE",
-    "ncde": "NCDE",
-    "ncde++": "NCDE++",
-    "gru": "GRU",
-    "xlstm": "xLSTM",
-    "stacked-xlstm": "stacked xLSTM",
-}
+LABELS = {"bnrde": "", "bnrde-ito": "B-NRDE (GK), Itô algebra", **baselines.LABELS}
 CONE = ["points off the cone, %", "paths off, %", "least eigenvalue"]
 CONE += ["variation, KS x 100 (floor)"]
 
@@ -80,12 +70,10 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
 def _references(results: Results) -> Lines:
     """Floors and references, which are the same for all results of a group."""
     first = results[0]["scores"]
-    # Older results do not have the floor on these test paths, real data have none.
-    here = [r["scores"]["floor_here"] for r in results if "floor_here" in r["scores"]]
     found = {
         "floor (true against true)": first["floor"],
         "floor, 95 % quantile": first["floor_upper"],
-        "floor on these test paths": here[0] if here else None,
+        "floor on these test paths": first.get("floor_here"),
         "reference: constant identity": first["identity"],
         "reference: mean path": first["mean_path"],
         "reference: training windows": first.get("past"),

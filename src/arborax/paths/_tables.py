@@ -1,0 +1,308 @@
+"""Samples from lists and data frames, as arrays; and back."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from .._extras import require
+from .._inputs import as_choice, as_numbers
+from .._values import shown
+
+
+NANOSECONDS = {"ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "D": 8.64e13}
+Samples = tuple[np.ndarray, np.ndarray, np.ndarray | None, np.ndarray | None]
+
+
+def _as_rows(name: str, values: Any) -> np.ndarray:
+    """`(times, channels)`, real floating, where only NaN is not finite."""
+    array = np.asarray(as_numbers(name, values))
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"`{name}` must hold real numbers, got {array.dtype}.")
+    array = array if array.dtype.kind == "f" else array.astype(float)
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or 0 in array.shape:
+        raise ValueError(
+            f"`{name}` must have shape (times, channels) with at least one of each, "
+            f"got {array.shape}."
+        )
+    if np.isinf(array).any():
+        row = int(np.argmax(np.isinf(array).any(axis=1)))
+        raise ValueError(f"`{name}` holds infinity in row {row}. Clean the data.")
+    return array
+
+
+def _as_times(name: str, times: Any) -> np.ndarray:
+    """Times in float64; dates in seconds from the first one."""
+    array = times if isinstance(times, np.ndarray) else np.asarray(times)
+    if array.dtype.kind == "M":
+        array = (array - array[:1]) / np.timedelta64(1, "s")
+    elif array.dtype.kind == "m":
+        array = array / np.timedelta64(1, "s")
+    array = np.asarray(as_numbers(name, array), float)
+    if array.ndim != 1:
+        raise ValueError(f"`{name}` must have shape (times,), got {array.shape}.")
+    return array
+
+
+def _check_rising(what: str, times: np.ndarray, rows: np.ndarray | None = None) -> None:
+    """Refuse times that are missing, repeated or out of order, with the row named."""
+    rows = np.arange(times.size) if rows is None else rows
+    if not np.isfinite(times).all():
+        row = rows[np.argmin(np.isfinite(times))]
+        raise ValueError(f"{what}: the time in row {row} is missing or not finite.")
+    bad = np.diff(times) <= 0
+    if bad.any():
+        k = int(np.argmax(bad))
+        order = "repeats that" if times[k + 1] == times[k] else "is earlier than that"
+        raise ValueError(
+            f"{what}: the time in row {rows[k + 1]} {order} in row {rows[k]} "
+            f"({times[k + 1]:.10g} after {times[k]:.10g}). Sort the rows by time and "
+            "drop repetitions."
+        )
+
+
+def stack(arrays: Any, times: Any = None) -> Samples:
+    """Times, values, mask and lengths of series of unequal length."""
+    if not isinstance(arrays, Sequence) or isinstance(arrays, str) or not len(arrays):
+        raise TypeError(
+            "`arrays` must be a list of arrays (times, channels), not empty, got "
+            f"{shown(arrays)}."
+        )
+    rows = [_as_rows(f"arrays[{k}]", values) for k, values in enumerate(arrays)]
+    for k, values in enumerate(rows):
+        if values.shape[1] != rows[0].shape[1]:
+            raise ValueError(
+                f"`arrays[{k}]` has {values.shape[1]} channels and `arrays[0]` has "
+                f"{rows[0].shape[1]}; all series need the same ones."
+            )
+    lengths = np.array([len(values) for values in rows])
+    longest = int(lengths.max())
+    if times is None:
+        ts = np.arange(longest, dtype=float)
+    elif isinstance(times, list | tuple) and np.ndim(times[0]) == 1:
+        ts = _stack_times(times, lengths)
+    else:
+        ts = _as_times("times", times)
+        _check_rising("`times`", ts)
+        if len(ts) < longest:
+            raise ValueError(
+                f"`times` has {len(ts)} times, but a series has {longest} rows."
+            )
+        ts = ts[:longest]
+    dtype = np.result_type(*{values.dtype for values in rows})
+    xs = np.zeros((len(rows), longest, rows[0].shape[1]), dtype)
+    for place, values in zip(xs, rows):
+        place[: len(values)] = values
+    mask = None
+    if np.isnan(xs).any():
+        mask = ~np.isnan(xs)
+        xs = np.where(mask, xs, 0)
+    return ts, xs, mask, None if np.all(lengths == longest) else lengths
+
+
+def _stack_times(times: Sequence[Any], lengths: np.ndarray) -> np.ndarray:
+    if len(times) != len(lengths):
+        raise ValueError(
+            f"`times` has {len(times)} parts for {len(lengths)} series; give one for "
+            "each, or one array for all."
+        )
+    parts = [_as_times(f"times[{k}]", part) for k, part in enumerate(times)]
+    for k, (part, length) in enumerate(zip(parts, lengths)):
+        if len(part) != length:
+            raise ValueError(
+                f"`times[{k}]` has {len(part)} times, but `arrays[{k}]` has {length} "
+                "rows."
+            )
+        _check_rising(f"`times[{k}]`", part)
+    longest = parts[int(np.argmax(lengths))]
+    if all(np.array_equal(part, longest[: len(part)]) for part in parts):
+        return longest
+    return np.stack([np.pad(p, (0, len(longest) - len(p)), mode="edge") for p in parts])
+
+
+def merge(series: Any) -> Samples:
+    """One path from channels that have times of their own."""
+    if not isinstance(series, Sequence) or not len(series):
+        raise TypeError(
+            "`series` must be a list of pairs (times, values), one per channel, got "
+            f"{shown(series)}."
+        )
+    clocks, columns = [], []
+    for k, pair in enumerate(series):
+        times, values = pair
+        times = _as_times(f"series[{k}]", times)
+        _check_rising(f"`series[{k}]`", times)
+        values = _as_rows(f"series[{k}]", values)
+        if values.shape != (len(times), 1):
+            raise ValueError(
+                f"`series[{k}]` has {len(times)} times and values of shape "
+                f"{values.shape}; one channel has one value per time."
+            )
+        clocks.append(times)
+        columns.append(values[:, 0])
+    ts = np.unique(np.concatenate(clocks))
+    dtype = np.result_type(*{column.dtype for column in columns})
+    xs = np.full((len(ts), len(columns)), np.nan, dtype)
+    for k, (times, column) in enumerate(zip(clocks, columns)):
+        xs[np.searchsorted(ts, times), k] = column
+    mask = ~np.isnan(xs)
+    return ts, np.where(mask, xs, 0), mask, None
+
+
+def read_frame(
+    df: Any,
+    time: str | None,
+    group: str | None,
+    channels: Sequence[str] | None,
+    unit: str,
+    origin: Literal["group", "frame"],
+) -> Samples:
+    """Times, values, mask and lengths of the rows of a data frame."""
+    nw = require("narwhals", "sklearn", "SampledPath.from_dataframe")
+    as_choice("unit", unit, tuple(NANOSECONDS))
+    as_choice("origin", origin, ("group", "frame"))
+    try:
+        frame = nw.from_native(df, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            "`df` must be a data frame of pandas, polars or pyarrow, got a "
+            f"{type(df).__name__}. Collect a lazy frame first."
+        ) from None
+    names = list(frame.columns)
+    channels = [channels] if isinstance(channels, str) else channels
+    if channels is None:
+        channels = [name for name in names if name not in (time, group)]
+    for name in (time, group, *channels):
+        if name is not None and name not in names:
+            raise ValueError(f"unknown column {name!r}; the frame has {shown(names)}.")
+    if not channels or not len(frame):
+        raise ValueError(
+            f"the frame has {len(frame)} rows and {len(channels)} channels; a path "
+            "needs at least one of each."
+        )
+    columns = [_column(nw, frame[name]) for name in channels]
+    values = np.stack(columns, axis=1)
+    if np.isinf(values).any():
+        row, column = np.argwhere(np.isinf(values))[0]
+        raise ValueError(
+            f"column {channels[column]!r} holds infinity in row {row}. Clean the data."
+        )
+    times, dates = _times(nw, frame, time)
+    if group is None:
+        return _one(times, values, dates, unit)
+    where: dict[Any, int] = {}
+    labels = frame[group].to_list()
+    codes = np.array([where.setdefault(label, len(where)) for label in labels])
+    missing = np.asarray(frame[group].is_null().to_numpy(), bool)
+    if missing.any():
+        row = int(np.argmax(missing))
+        raise ValueError(f"column {group!r} has no value in row {row}.")
+    parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes)))
+    start = np.min(times) if dates and origin == "frame" else None
+    arrays, clocks = [], []
+    for label, rows in zip(where, parts):
+        if len(rows) == 1:
+            raise ValueError(
+                f"group {label!r} has one row only, row {rows[0]}; a path needs at "
+                "least two. Drop the group."
+            )
+        if time is not None or dates:
+            _check_rising(f"group {label!r}", _seconds(times[rows], dates, unit), rows)
+        clock = times[rows] if time is not None or dates else np.arange(len(rows))
+        clocks.append(_seconds(clock, dates, unit, start))
+        arrays.append(values[rows])
+    return stack(arrays, clocks)
+
+
+def _one(times: np.ndarray, values: np.ndarray, dates: bool, unit: str) -> Samples:
+    ts = _seconds(times, dates, unit)
+    _check_rising("the frame", ts)
+    seen = ~np.isnan(values)
+    mask = None if seen.all() else seen
+    return ts, np.where(seen, values, 0), mask, None
+
+
+def _column(nw: Any, series: Any) -> np.ndarray:
+    """A channel in its own floating dtype, or in float64; NaN where it has no value."""
+    if not (series.dtype.is_numeric() or series.dtype == nw.Boolean):
+        raise TypeError(
+            f"column {series.name!r} holds {series.dtype}, not numbers. Convert it, "
+            "or name the `channels` you want."
+        )
+    narrow = series.dtype == nw.Float32
+    series = series.cast(nw.Float32 if narrow else nw.Float64).fill_null(float("nan"))
+    return np.asarray(series.to_numpy(), np.float32 if narrow else np.float64)
+
+
+def _times(nw: Any, frame: Any, time: str | None) -> tuple[np.ndarray, bool]:
+    """Times of the rows, and whether they are nanoseconds of dates."""
+    if time is None:
+        series = nw.maybe_get_index(frame)
+        if series is not None:
+            series = nw.new_series(
+                "index", series.to_list(), backend=nw.get_native_namespace(frame)
+            )
+        if series is None or not isinstance(series.dtype, nw.Datetime):
+            return np.arange(len(frame), dtype=float), False
+    else:
+        series = frame[time]
+    name, dtype = series.name, series.dtype
+    if series.is_null().any():
+        row = int(np.argmax(np.asarray(series.is_null().to_numpy(), bool)))
+        raise ValueError(f"column {name!r} has no time in row {row}.")
+    if dtype == nw.Date:
+        series, dtype = series.cast(nw.Datetime("us")), nw.Datetime("us")
+    if isinstance(dtype, nw.Datetime):
+        return np.asarray(series.dt.timestamp("ns").to_numpy(), np.int64), True
+    if isinstance(dtype, nw.Duration):
+        ticks = series.dt.total_nanoseconds()
+        return np.asarray(ticks.to_numpy(), np.int64), True
+    return _column(nw, series).astype(np.float64), False
+
+
+def _seconds(
+    times: np.ndarray, dates: bool, unit: str, start: Any = None
+) -> np.ndarray:
+    """Dates in units of time from `start`, by default the first; numbers as they are.
+
+    The difference is taken in whole nanoseconds, so that no digit is lost.
+    """
+    if not dates:
+        return np.asarray(times, float)
+    return (times - (times[0] if start is None else start)) / NANOSECONDS[unit]
+
+
+def write_frame(
+    ts: np.ndarray,
+    xs: np.ndarray,
+    valid: np.ndarray,
+    names: dict[str, Any],
+    start: Any,
+    unit: str,
+    backend: str,
+) -> Any:
+    """A data frame of the valid rows of values `(samples, times, channels)`, in which
+    NaN marks what is missing."""
+    nw = require("narwhals", "sklearn", "SampledPath.to_dataframe")
+    as_choice("unit", unit, tuple(NANOSECONDS))
+    time, group, groups, channels = names.values()
+    if channels is None:
+        channels = [f"x{k}" for k in range(xs.shape[-1])]
+    if len(channels) != xs.shape[-1]:
+        raise ValueError(
+            f"the path has {xs.shape[-1]} channels, got {shown(channels)}."
+        )
+    stamps = ts[valid]
+    if start is not None:
+        steps = np.round(np.asarray(stamps, float) * NANOSECONDS[unit])
+        stamps = np.datetime64(start, "ns") + steps.astype("timedelta64[ns]")
+    data: dict[str, Any] = {}
+    if group is not None:
+        labels = np.arange(len(xs)) if groups is None else np.asarray(groups)
+        if len(labels) != len(xs):
+            raise ValueError(f"`groups` has {len(labels)} labels for {len(xs)} paths.")
+        data[group] = np.repeat(labels, valid.sum(axis=1))
+    data[time] = stamps
+    data |= {name: xs[valid][:, k] for k, name in enumerate(channels)}
+    return nw.from_dict(data, backend=backend).to_native()
