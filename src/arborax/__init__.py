@@ -69,6 +69,7 @@ from .paths import (
     KnotPlan as KnotPlan,
     lead_lag as lead_lag,
     LinearInterpolation as LinearInterpolation,
+    merge_channels as merge_channels,
     rectilinear as rectilinear,
     RectilinearInterpolation as RectilinearInterpolation,
     riemann_liouville as riemann_liouville,
@@ -89,6 +90,8 @@ from .signatures import (
     selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
+    signature_tree as signature_tree,
+    SignatureTree as SignatureTree,
     windowed_log_signature as windowed_log_signature,
     windowed_signature as windowed_signature,
 )

@@ -225,7 +225,7 @@ def _by_pieces(f: Callable, *args: Array) -> list[Array]:
     piece = max(1, _NUMBERS // (size * columns * count))
     if is_symbolic(*lead) or math.prod(lead) <= 2 * piece:
         return [f(*args)]
-    return [in_pieces(f, flat, piece, 0).reshape(args[0].shape)]
+    return [in_pieces(f, flat, piece, place="first").reshape(args[0].shape)]
 
 
 def _join(function: Function | Linear, args: Any, dims: Any) -> tuple[list, list]:

@@ -18,4 +18,5 @@ from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
+from ._reservoir import Reservoir as Reservoir
 from ._xlstm import StackedXLSTM as StackedXLSTM, XLSTM as XLSTM

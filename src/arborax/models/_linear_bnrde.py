@@ -14,7 +14,14 @@ from ..geometry import AbstractGeometry
 from ..lifts import Blocks
 from ..paths import SampledPath
 from ..signatures import expanding_log_signature, rough_path, RoughPath
-from ._checks import as_output, as_sample, check_algebra, check_options, finite
+from ._checks import (
+    as_output,
+    as_sample,
+    as_sizes,
+    check_algebra,
+    check_options,
+    finite,
+)
 from ._control_model import AbstractControlModel, check_brackets, resolve_calculus
 from ._linear_layer import LinearLayer
 
@@ -79,7 +86,7 @@ class LinearBNRDE(AbstractControlModel):
 
     layers: tuple[LinearLayer, ...]
     mixers: tuple[eqx.nn.Linear, ...]
-    readout: eqx.nn.Linear
+    readout: eqx.nn.Linear | None
     output: AbstractGeometry = eqx.field(static=True)
     outputs: str = eqx.field(static=True)
     mode: Literal["scan", "associative"] | None = eqx.field(static=True)
@@ -87,7 +94,7 @@ class LinearBNRDE(AbstractControlModel):
     def __init__(
         self,
         alg: AbstractHopfAlgebra,
-        output: int | AbstractGeometry,
+        output: int | AbstractGeometry | None,
         *,
         hidden: int = 64,
         structure: Literal["dense", "block", "diagonal"] = "block",
@@ -109,7 +116,8 @@ class LinearBNRDE(AbstractControlModel):
         """**Arguments:**
 
         - `alg`: the algebra, with one channel per channel of the driver, time included.
-        - `output`: number of outputs, or their manifold.
+        - `output`: number of outputs, or their manifold. `None`: no readout; outputs
+            are the features of the last layer, `hidden` numbers.
         - `hidden`: numbers in the state of a layer.
         - `structure`: of the matrices, see above.
         - `block`: size of the blocks of `structure="block"`.
@@ -134,10 +142,9 @@ class LinearBNRDE(AbstractControlModel):
         - `key`: a JAX random key.
         """
         check_algebra(alg)
-        sizes = dict(hidden=hidden, block=block, layers=layers)
-        check_options(key, dtype, (), **sizes)
+        check_options(key, dtype)
+        hidden, block, layers = as_sizes(hidden=hidden, block=block, layers=layers)
         self.alg, self.channels = alg, alg.dim
-        self.output = as_output(output)
         self.calculus = resolve_calculus(alg, calculus)
         self.brackets = check_brackets(brackets)
         self.window = as_count("window", window)
@@ -155,8 +162,11 @@ class LinearBNRDE(AbstractControlModel):
         self.mixers = tuple(
             eqx.nn.Linear(hidden, alg.dim, dtype=dtype, key=k) for k in keys[layers:]
         )
-        size = self.output.vector_size
-        self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=last)
+        self.output = as_output(hidden if output is None else output)
+        self.readout = None
+        if output is not None:
+            size = self.output.vector_size
+            self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=last)
 
     def __call__(self, path: SampledPath | RoughPath) -> PyTree[Array]:
         """Outputs of one path or control, where `outputs` says. With
@@ -168,14 +178,13 @@ class LinearBNRDE(AbstractControlModel):
             where = "windows"
         first, inner = self._features(control, where == "samples")
         if where == "last":
-            return finite(self._project(self.readout(inner[-1, -1])))
+            return finite(self._output(inner[-1, -1]))
         if where == "windows":
             inner, skip, points = inner[:, -1:], 0, None
         else:
             skip, points = int(control.basepoint), control.num_steps + 1
         rows = jnp.concatenate([first[None], inner.reshape(-1, inner.shape[-1])])
-        raw = jax.vmap(self.readout)(rows[skip:points])
-        return finite(jax.vmap(self._project)(raw))
+        return finite(jax.vmap(self._output)(rows[skip:points]))
 
     def states(self, path: SampledPath | RoughPath) -> Float[Array, "knots hidden"]:
         """States of the first layer at the knots, block after block: the solution of
@@ -217,8 +226,10 @@ class LinearBNRDE(AbstractControlModel):
         brackets = "realised" if self.calculus == "ito" else None
         return x0, expanding_log_signature(values, self.alg, brackets)[:, 1:]
 
-    def _project(self, raw: Float[Array, " vector"]) -> PyTree[Array]:
-        return self.output.project_vector(raw)
+    def _output(self, features: Float[Array, " hidden"]) -> PyTree[Array]:
+        if self.readout is None:
+            return features
+        return self.output.project_vector(self.readout(features))
 
     def start(
         self,
@@ -254,7 +265,7 @@ class LinearBNRDE(AbstractControlModel):
         )
         if self.basepoint:
             return self._push(state, x, jnp.zeros((d, d), x.dtype))
-        return state, self._project(self.readout(total))
+        return state, self._output(total)
 
     def update(
         self,
@@ -297,7 +308,7 @@ class LinearBNRDE(AbstractControlModel):
         count = jnp.where(full, 0, state.count + 1)
         state = LinearState(tuple(streams), count, state.finite_variation)
         assert total is not None
-        return state, self._project(self.readout(total))
+        return state, self._output(total)
 
 
 def _make_blocks(structure: Any, hidden: int, block: int, affine: bool) -> Blocks:

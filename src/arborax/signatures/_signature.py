@@ -175,21 +175,22 @@ def expanding_log_of_steps(
 ) -> Array:
     """Log-signatures `(..., steps, primitive_size)` of the first step, the first two,
     and so on; arguments as in `signature_of_steps`."""
-    words, of_trees = word_algebra(alg, brackets is not None), False
-    if alg.of_trees and is_left_point(brackets):
-        words, of_trees = alg, True
-    if words.depth == 2 and not of_trees:
+    words, trees = word_algebra(alg, brackets is not None), alg.tree_algebra
+    by_trees = is_left_point(brackets) and trees is not None
+    if words.depth == 2 and not by_trees:
         logs = _two_running_levels(words, steps, brackets)
-    else:
-        each = brackets
-        if not isinstance(brackets, str | None):
-            each = brackets[..., None, :, :]
-        each = signature_of_steps(words, steps[..., None, :], each)
-        axis = each.ndim - 2
-        logs = words.log(jax.lax.associative_scan(words.product, each, axis=axis))
-    if of_trees:
-        return alg.to_primitive(logs)
-    return apply_map(_primitive_rows(words, alg), logs)
+        return apply_map(_primitive_rows(words, alg), logs)
+    each = brackets
+    if not isinstance(brackets, str | None):
+        each = brackets[..., None, :, :]
+    working = trees if by_trees else words
+    each = signature_of_steps(working, steps[..., None, :], each)
+    axis = each.ndim - 2
+    logs = working.log(jax.lax.associative_scan(working.product, each, axis=axis))
+    if not by_trees:
+        return apply_map(_primitive_rows(words, alg), logs)
+    logs = trees.to_primitive(logs)
+    return logs if trees == alg else apply_map(primitive_conversion(trees, alg), logs)
 
 
 def _two_running_levels(words: AbstractWordAlgebra, steps: Array, brackets: Any):
