@@ -69,10 +69,10 @@ spread = float(jnp.var(validation[1], axis=0).mean())
 print(f"squared error {before:.4f} before, {after:.4f} after; variance {spread:.4f}")
 
 # %% [markdown]
-# One file holds the trained model; it is read back into a model of the same shape.
+# One file holds the trained model, its sizes and its weights.
 
 # %%
 with tempfile.TemporaryDirectory() as folder:
     abx.save(f"{folder}/model.abx", result.model)
-    again = abx.load(f"{folder}/model.abx", model)
+    again = abx.load(f"{folder}/model.abx")
 print("the same after loading:", float(objective(again, validation, None)) == after)

@@ -89,7 +89,7 @@ def train() -> None:
         )
         assert result.history.loss[-1] < result.history.loss[0], result.history.loss
         abx.save(f"{folder}/model.abx", result.model)
-        again = abx.load(f"{folder}/model.abx", model)
+        again = abx.load(f"{folder}/model.abx")
     np.testing.assert_array_equal(again.layers[0].weight, result.model.layers[0].weight)
 
 

@@ -23,14 +23,15 @@ LABORATORY = ROOT / "src" / "arborax_experiments"
 
 # The interface that other rooms and users rely on.
 PUBLIC = """
-    Shuffle GrossmanLarson MuntheKaasWright Ito
+    Shuffle GrossmanLarson MuntheKaasWright Ito BranchedWords MultiIndex
     AbstractHopfAlgebra AbstractGeometry AbstractSolver
     signature log_signature combine signature_from_increments rough_path
+    selected_signature
     Euclidean SO SE SPD Sphere Hyperbolic Product
     solve CFEES25 CFEES27 LieEuler RKMK RoughTerm LogODE
     CheckpointedAdjoint ReversibleAdjoint
     signature_kernel mmd signature_score
-    fit save load
+    fit save load register export
     citation
 """.split()
 

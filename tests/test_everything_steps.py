@@ -209,8 +209,22 @@ def moves(before, after):
     return {jax.tree_util.keystr(path): float(value) for path, value in found}
 
 
+def changes_in_a_file(model):
+    """Whether the model that a file gives back is another one."""
+    import arborax
+
+    with tempfile.TemporaryDirectory() as folder:
+        files = [f"{folder}/{k}.abx" for k in range(2)]
+        arborax.save(files[0], model)
+        arborax.save(files[1], arborax.load(files[0]))
+        first, second = (pathlib.Path(file).read_bytes() for file in files)
+    return first != second
+
+
 def problems_of(name, model, result):
     """What is wrong with a training of two steps."""
+    if changes_in_a_file(result.last):
+        yield "`load` gives another model than was saved"
     if result.stop != "steps":
         yield f"{result.stop}: {result.message}"
         return

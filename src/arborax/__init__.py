@@ -1,5 +1,6 @@
 """Branched rough paths in JAX: signatures, log-ODEs on manifolds, kernels, models."""
 
+from importlib import import_module as _import_module
 from importlib.metadata import version as _version
 
 from . import datasets as datasets, models as models
@@ -75,6 +76,8 @@ from .paths import (
     riemann_liouville as riemann_liouville,
     SampledPath as SampledPath,
     split_by_knots as split_by_knots,
+    square_root_driver as square_root_driver,
+    SquareRootDriver as SquareRootDriver,
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
 )
@@ -115,15 +118,25 @@ from .solvers import (
     Solution as Solution,
     solve as solve,
     solve_adaptive as solve_adaptive,
+    solve_sde as solve_sde,
 )
 from .training import (
     data_mesh as data_mesh,
+    export as export,
     fit as fit,
     FitResult as FitResult,
     initialise_distributed as initialise_distributed,
     load as load,
+    register as register,
     save as save,
 )
 
 
 __version__ = _version("arborax")
+
+
+def __getattr__(name: str):
+    """The room `estimators` when it is asked for: it needs scikit-learn."""
+    if name == "estimators":
+        return _import_module(".estimators", __name__)
+    raise AttributeError(f"module 'arborax' has no attribute {name!r}")

@@ -14,6 +14,8 @@ _CITES: dict[str, tuple[str, ...]] = {
     "GrossmanLarson": ("grossman1989", "gubinelli2010"),
     "MuntheKaasWright": ("munthekaas2008", "curry2020"),
     "Ito": ("hairer2015", "gubinelli2010"),
+    "BranchedWords": ("foissy2002", "boedihardjo2019"),
+    "MultiIndex": ("linares2023",),
     "RoughPath": ("castell1996",),
     "signature": ("chen1958",),
     "log_signature": ("chen1958",),
@@ -45,7 +47,6 @@ _CITES: dict[str, tuple[str, ...]] = {
     "NCDEpp": ("kidger2020", "morrill2022"),
     "GRU": ("cho2014",),
     "XLSTM": ("beck2024",),
-    "StackedXLSTM": ("beck2024",),
 }
 
 

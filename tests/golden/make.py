@@ -540,9 +540,7 @@ _MODELS: dict[str, Callable[[], Any]] = {
     "NCDEpp": lambda: M.NCDEpp(2, abx.SO(3), **SMALL, key=KEY),
     "GRU": lambda: M.GRU(2, abx.SPD(2), hidden=4, width=5, key=KEY),
     "XLSTM": lambda: M.XLSTM(2, 1, size=4, heads=2, chunk=4, key=KEY),
-    "StackedXLSTM": lambda: M.StackedXLSTM(
-        2, 1, size=4, heads=2, layers=2, chunk=4, key=KEY
-    ),
+    "StackedXLSTM": lambda: M.XLSTM(2, 1, size=4, heads=2, layers=2, chunk=4, key=KEY),
 }
 
 

@@ -41,7 +41,7 @@ CAUSAL = {
     "ncdepp": lambda **kw: M.NCDEpp(2, 1, **SMALL, **kw),
     "gru": lambda **kw: M.GRU(2, abx.SPD(2), hidden=4, width=5, key=KEY, **kw),
     "xlstm": lambda **kw: M.XLSTM(2, 1, size=4, heads=2, chunk=4, key=KEY, **kw),
-    "stacked-xlstm": lambda **kw: M.StackedXLSTM(
+    "stacked-xlstm": lambda **kw: M.XLSTM(
         2, 1, size=4, heads=2, layers=2, chunk=4, key=KEY, **kw
     ),
 }

@@ -21,7 +21,6 @@ import arborax as abx
 from arborax._xla import plain
 from arborax.models import lipswish, MLP, VectorField
 from arborax.models._layers import activate
-from arborax.models._mlp import identity
 from arborax_experiments.rotations.correction import Correction
 from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
 
@@ -29,7 +28,7 @@ from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
 ACTIVATIONS = {
     f.__name__: f
     for f in (
-        *(identity, lipswish, jnp.square, jnp.sin, jnp.tanh, jnp.ones_like),
+        *(jax.nn.identity, lipswish, jnp.square, jnp.sin, jnp.tanh, jnp.ones_like),
         *(jax.nn.relu, jax.nn.relu6, jax.nn.leaky_relu, jax.nn.elu, jax.nn.selu),
         *(jax.nn.celu, jax.nn.gelu, jax.nn.silu, jax.nn.mish, jax.nn.sigmoid),
         *(jax.nn.log_sigmoid, jax.nn.softplus, jax.nn.squareplus, jax.nn.soft_sign),
@@ -161,7 +160,7 @@ CHOSEN = [
 def test_vector_fields(name, algebra, depth, space, dtype, off):
     """Without compiler tricks as well: they may change nothing but the speed."""
     geometry, alg = SPACES[space], ALGEBRAS[algebra](2, depth)
-    field = vector_field(ACTIVATIONS[name], identity, 2, geometry, dtype)
+    field = vector_field(ACTIVATIONS[name], jax.nn.identity, 2, geometry, dtype)
     with plain(*off) if off else contextlib.nullcontext():
         compare(field, plain_vector_field, alg, geometry, dtype)
 
@@ -180,7 +179,7 @@ def test_all_vector_fields(name, depth):
     large = (name, depth) == ("square", 3)
     dtype = jnp.float64 if large else dtype
     geometry, alg = SPACES[space], ALGEBRAS[algebra](2, depth)
-    last = ACTIVATIONS[name] if depth == 2 else identity
+    last = ACTIVATIONS[name] if depth == 2 else jax.nn.identity
     field = vector_field(ACTIVATIONS[name], last, 2, geometry, dtype)
     tolerance = 1e-7 if large else None
     compare(field, plain_vector_field, alg, geometry, dtype, tolerance)

@@ -88,12 +88,9 @@ WILD = dict(
     brackets=st.sampled_from([None, "realised", "typo", 1]),
     dtype=dtypes,
     key=keys,
-    adaptive=st.sampled_from([None, (1e-2, 1e-2), (0.0, 0.0), 1e-3, "x", (-1.0, 1.0)]),
-    max_steps=sizes,
     size=sizes,
     heads=sizes,
     layers=sizes,
-    form=st.sampled_from(["chunkwise", "parallel", "recurrent", "typo", None]),
     chunk=sizes,
     path=inputs,
 )
@@ -123,7 +120,7 @@ def plain(**options):
 
 
 CORE = ("hidden", "width", "depth", "initial_width", "initial_depth", "activation")
-CORE += ("final_activation", "solver", "adaptive", "max_steps", "dtype")
+CORE += ("final_activation", "solver", "dtype")
 WINDOWED = dict(window=2, **TINY)
 ROTATION = np.concatenate([TS[:, None], np.tile(np.eye(3).ravel(), (5, 1))], 1)
 
@@ -162,10 +159,9 @@ CASES = [
     row("NCDE", M.NCDE, plain(channels=2, output=1, **TINY), CORE),
     row("NCDEpp", M.NCDEpp, plain(channels=2, output=1, **TINY), CORE),
     row("GRU", M.GRU, plain(channels=2, output=1, hidden=3, width=4, key=KEY)),
-    row("XLSTM", M.XLSTM, plain(channels=2, output=1, size=4, heads=2, key=KEY)),
     row(
-        "StackedXLSTM",
-        M.StackedXLSTM,
+        "XLSTM",
+        M.XLSTM,
         plain(channels=2, output=1, size=4, heads=2, layers=2, key=KEY),
     ),
     row(
@@ -277,11 +273,10 @@ NUMPY_SIZES = {
     "BNRDE": lambda: M.BNRDE(abx.Ito(2, 2), n(1), window=n(4), **NEURAL),
     "LogNCDE": lambda: M.LogNCDE(n(2), n(1), log_depth=n(2), **NEURAL),
     "NRDE": lambda: M.NRDE(n(2), n(1), initial_width=n(2), **NEURAL),
-    "NCDE": lambda: M.NCDE(n(2), n(1), max_steps=n(9), **NEURAL),
+    "NCDE": lambda: M.NCDE(n(2), n(1), **NEURAL),
     "NCDEpp": lambda: M.NCDEpp(n(2), n(1), **NEURAL),
     "GRU": lambda: M.GRU(n(2), n(1), hidden=n(3), initial_depth=n(1), key=KEY),
-    "XLSTM": lambda: M.XLSTM(n(2), n(1), **STACK),
-    "StackedXLSTM": lambda: M.StackedXLSTM(n(2), n(1), layers=n(2), **STACK),
+    "XLSTM": lambda: M.XLSTM(n(2), n(1), layers=n(2), **STACK),
     "MNODE": lambda: M.MNODE(width=n(3), depth=n(1), substeps=n(2), key=KEY),
 }
 

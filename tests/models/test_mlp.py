@@ -28,7 +28,8 @@ def test_mlp_against_its_definition():
     hidden = swish(second[0] @ swish(first[0] @ x + first[1]) + second[1])
     expected = np.tanh(last[0] @ hidden + last[1])
     np.testing.assert_allclose(mlp(jnp.asarray(x)), expected, rtol=1e-12)
-    np.testing.assert_allclose(mlp.trunk(jnp.asarray(x)), hidden, rtol=1e-12)
+    before = mlp.preactivation(jnp.asarray(x))
+    np.testing.assert_allclose(before, last[0] @ hidden + last[1], rtol=1e-12)
 
 
 def field_of(channels, geometry, seed=1):

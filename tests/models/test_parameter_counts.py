@@ -27,7 +27,7 @@ def _spd(depth):
         (lambda: M.NCDEpp(2, 1, depth=3, key=KEY), 7521),
         (lambda: M.GRU(2, 1, key=KEY), 5633),
         (lambda: M.XLSTM(2, 1, key=KEY), 17801),
-        (lambda: M.StackedXLSTM(2, 1, key=KEY), 70625),
+        (lambda: M.XLSTM(2, 1, layers=4, key=KEY), 70625),
         (lambda: _spd(4), 6384),
         (lambda: _spd(2), 4272),
         (lambda: M.LogNCDE(7, 6, window=8, key=KEY), 12070),

@@ -1,4 +1,4 @@
-"""The three forms of the matrix memory are one function."""
+"""The matrix memory does not depend on the length of its chunks."""
 
 import equinox as eqx
 import jax
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.models._mlstm import chunkwise, parallel, recurrent
+from arborax.models._mlstm import chunkwise
 
 from .cases import driver, KEY
 
@@ -24,28 +24,29 @@ def _inputs(times, size, spread):
 
 
 @pytest.mark.parametrize("spread", [1.0, 30.0])
-def test_forms_agree_with_gradients(spread):
+def test_chunks_agree_with_gradients(spread):
+    """All samples at once, one by one, and in chunks of which the last is short."""
     inputs = _inputs(11, 3, spread)
 
-    def both(form):
+    def both(chunk):
         def loss(inputs):
-            out = form(*inputs)
+            out = chunkwise(*inputs, chunk)
             return jnp.sum(jnp.sin(out)), out
 
         return jax.jit(jax.value_and_grad(loss, has_aux=True))(inputs)
 
-    (_, out), grads = both(parallel)
+    (_, out), grads = both(11)
     assert jnp.all(jnp.isfinite(out))
-    for form in (recurrent, lambda *x: chunkwise(*x, chunk=4)):
-        (_, other), other_grads = both(form)
+    for chunk in (1, 4):
+        (_, other), other_grads = both(chunk)
         np.testing.assert_allclose(other, out, rtol=1e-9, atol=1e-11)
         for a, b in zip(other_grads, grads):
             np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-9)
 
 
-def test_parallel_form_by_hand():
+def test_memory_by_hand():
     inputs = _inputs(6, 3, 1.0)
-    out = jax.jit(parallel)(*inputs)
+    out = jax.jit(chunkwise, static_argnums=5)(*inputs, 6)
     q, k, v, i, f = (np.asarray(x) for x in inputs)
     decay = np.cumsum(-np.log1p(np.exp(-f)))
     for t in range(6):
@@ -56,11 +57,11 @@ def test_parallel_form_by_hand():
         np.testing.assert_allclose(out[t], expected, rtol=1e-9)
 
 
-def test_models_in_three_forms():
-    options = dict(size=4, heads=2, layers=2, chunk=4, key=KEY)
+def test_models_in_chunks():
+    options = dict(size=4, heads=2, layers=2, key=KEY)
     outs = []
-    for form in ("parallel", "chunkwise", "recurrent"):
-        model = M.StackedXLSTM(2, 1, form=form, **options)
+    for chunk in (64, 4, 1):
+        model = M.XLSTM(2, 1, chunk=chunk, **options)
         outs.append(eqx.filter_jit(model)(driver(model)))
     np.testing.assert_allclose(outs[1], outs[0], rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(outs[2], outs[0], rtol=1e-9, atol=1e-11)

@@ -31,6 +31,12 @@ def noisy_objective(model, batch, key):
     return jnp.mean((jax.vmap(model)(x) - y) ** 2), {"mean": jnp.mean(y)}
 
 
+def curve(result):
+    """Steps and values of the validations of a run."""
+    records = result.history.validation
+    return tuple(np.array([r[name] for r in records]) for name in ("step", "metric"))
+
+
 def leaves_equal(a, b):
     a = jax.tree.leaves(eqx.filter(a, eqx.is_array))
     b = jax.tree.leaves(eqx.filter(b, eqx.is_array))

@@ -15,7 +15,7 @@ import pytest
 
 from arborax.training import data_mesh, fit, load
 
-from .helpers import leaves_close, mlp, noisy_objective, regression
+from .helpers import curve, leaves_close, mlp, noisy_objective, regression
 
 
 KEY = jr.PRNGKey(0)
@@ -84,9 +84,7 @@ def test_any_mesh_with_default_metric():
     mesh = jax.make_mesh((2, 2), ("a", "b"), devices=jax.devices()[:4])
     four = run(mesh, key=jr.key(0))
     leaves_close(one.model, four.model, 1e-5)
-    np.testing.assert_allclose(
-        one.history.curve()[1], four.history.curve()[1], rtol=1e-5
-    )
+    np.testing.assert_allclose(curve(one)[1], curve(four)[1], rtol=1e-5)
     with pytest.raises(ValueError, match="multiple of the 8 devices"):
         run(data_mesh(8), batch_size=12)
     with pytest.raises(ValueError, match="asked for 99 devices"):
@@ -118,8 +116,8 @@ SCRIPT = textwrap.dedent(
     second = run(20, hooks=[lambda e: index == "1" and e.step >= 11])
     assert second.stop == "hook" and second.steps == 12, second.message
     assert len(second.history.loss) == 12
-    losses = second.history.loss
-    training.save(f"{folder}/model-{index}.abx", second.model, {"losses": losses})
+    content = {"model": second.model, "losses": second.history.loss}
+    training.save(f"{folder}/model-{index}.abx", content)
     """
 )
 
@@ -165,7 +163,7 @@ def test_two_processes_equal_one(tmp_path):
         key=KEY,
         progress=False,
     )
-    a, b = (load(tmp_path / f"model-{i}.abx", mlp()) for i in range(2))
+    a, b = (load(tmp_path / f"model-{i}.abx")["model"] for i in range(2))
     assert (tmp_path / "model-0.abx").read_bytes() == (
         tmp_path / "model-1.abx"
     ).read_bytes()

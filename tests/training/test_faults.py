@@ -105,7 +105,7 @@ def test_damaged_files_are_refused(tmp_path, count):
         path.write_bytes(content)
         if path is file:
             with pytest.raises(FileFormatError):
-                load(file, model)
+                load(file)
         else:
             with pytest.warns(UserWarning, match="passing over"):
                 step, _, _ = FileCheckpoints(tmp_path / "run").restore()

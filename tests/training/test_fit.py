@@ -15,6 +15,7 @@ import pytest
 from arborax.training import first_nonfinite, fit, read_log
 
 from .helpers import (
+    curve,
     leaves_close,
     leaves_equal,
     mlp,
@@ -45,7 +46,7 @@ def test_learns_with_one_trace(dtype):
         progress=False,
     )
     assert result.stop == "steps" and result.steps == 90 == len(result.history.loss)
-    steps, values = result.history.curve()
+    steps, values = curve(result)
     assert list(steps) == list(range(0, 91, 3))
     assert result.best_metric == values.min() < 0.05 * values[0]
     assert result.best_step == steps[values.argmin()]
@@ -195,7 +196,7 @@ def test_default_metric_is_the_mean_objective():
         progress=False,
     )
     full = objective(mlp(), (jnp.asarray(x), jnp.asarray(y)), KEY)
-    _, values = result.history.curve()
+    _, values = curve(result)
     np.testing.assert_allclose(values[0], float(full), rtol=1e-5)
 
 

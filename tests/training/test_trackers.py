@@ -12,7 +12,7 @@ import pytest
 from arborax._extras import require
 from arborax.training import fit, JSONL, read_log, Tracker, trackers
 
-from .helpers import mlp, objective, regression
+from .helpers import curve, mlp, objective, regression
 
 
 class Run:
@@ -53,7 +53,7 @@ def test_jsonl_log(tmp_path):
     result = train(log=path, log_every=2)
     assert [r["step"] for r in read_log(path, "step")] == [2, 4]
     records = read_log(path, "validation")
-    assert [r["metric"] for r in records] == list(result.history.curve()[1])
+    assert [r["metric"] for r in records] == list(curve(result)[1])
     (start,) = read_log(path, "start")
     assert start["parameters"] == 41 and start["devices"] == 1
     (stop,) = read_log(path, "stop")

@@ -3,6 +3,7 @@
 import pathlib
 import subprocess
 import sys
+from typing import Any
 
 
 def benchmark_folder() -> pathlib.Path | None:
@@ -14,21 +15,14 @@ def benchmark_folder() -> pathlib.Path | None:
     return None
 
 
-def bench(names: tuple[str, ...] = ()) -> int:
-    """Runs benchmarks, all of them by default.
-
-    **Returns:**
-
-    The exit status.
-    """
+def bench(command: Any) -> None:
+    """Runs benchmarks, all of them by default, and ends with their exit status."""
     folder = benchmark_folder()
     if folder is None:
-        print(
+        sys.exit(
             "Benchmarks are not part of the installed package. Get the source code of "
             "arborax, then run `make bench` there: it sets up the rivals in an "
-            "environment of their own.",
-            file=sys.stderr,
+            "environment of their own."
         )
-        return 1
-    command = [sys.executable, "-m", "benchmarks", *names]
-    return subprocess.run(command, cwd=folder.parent, check=False).returncode
+    program = [sys.executable, "-m", "benchmarks", *command.names]
+    sys.exit(subprocess.run(program, cwd=folder.parent, check=False).returncode)

@@ -39,9 +39,6 @@ class Run:
     cache: pathlib.Path | None = None
     """Where data are kept; default the cache folder of the platform."""
 
-    def __call__(self) -> None:
-        _experiments.run(self)
-
 
 @dataclasses.dataclass(frozen=True)
 class Table:
@@ -49,9 +46,6 @@ class Table:
 
     experiment: Experiment
     folders: tuple[pathlib.Path, ...] = FOLDERS
-
-    def __call__(self) -> None:
-        _experiments.table(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,9 +56,6 @@ class Report:
     folders: tuple[pathlib.Path, ...] = FOLDERS
     file: pathlib.Path | None = None
     """The page; default runs/EXPERIMENT/report.html."""
-
-    def __call__(self) -> None:
-        _experiments.report(self)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,9 +76,6 @@ class Sweep:
     folder: pathlib.Path = pathlib.Path("runs")
     cache: pathlib.Path | None = None
 
-    def __call__(self) -> None:
-        _experiments.sweep(self)
-
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
@@ -95,9 +83,6 @@ class Bench:
 
     names: tyro.conf.Positional[tuple[str, ...]] = ()
     """Which ones; default all."""
-
-    def __call__(self) -> None:
-        sys.exit(_benchmarks.bench(self.names))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,9 +93,6 @@ class Config:
     preset: Preset = "quick"
     setting: Setting = "arborax"
 
-    def __call__(self) -> None:
-        _experiments.config(self)
-
 
 @dataclasses.dataclass(frozen=True)
 class Models:
@@ -118,14 +100,27 @@ class Models:
 
     experiment: Experiment = ""
 
-    def __call__(self) -> None:
-        _experiments.models(self)
 
-
-COMMANDS = (Run, Table, Report, Sweep, Bench, Config, Models)
+ACTIONS = {
+    Run: _experiments.run,
+    Table: _experiments.table,
+    Report: _experiments.report,
+    Sweep: _experiments.sweep,
+    Bench: _benchmarks.bench,
+    Config: _experiments.config,
+    Models: _experiments.models,
+}
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Parses the command line and runs the command."""
-    kinds = {kind.__name__.lower(): kind for kind in COMMANDS}
-    tyro.extras.subcommand_cli_from_dict(kinds, prog="arborax", args=arguments)()
+    kinds = {kind.__name__.lower(): kind for kind in ACTIONS}
+    command = tyro.extras.subcommand_cli_from_dict(
+        kinds, prog="arborax", args=arguments
+    )
+    try:
+        ACTIONS[type(command)](command)
+    except (ImportError, FileNotFoundError) as error:
+        # A package or a folder of data is missing: the message says which, and how to
+        # get it.
+        sys.exit(str(error))

@@ -35,22 +35,17 @@ def run(command: Any) -> None:
     results = []
     for name in names:
         for seed in command.seed:
-            try:
-                result = laboratory.run(
-                    task,
-                    model=name,
-                    preset=command.preset,
-                    setting=command.setting,
-                    seed=seed,
-                    resume=command.resume,
-                    folder=command.folder,
-                    cache=command.cache,
-                    changes=changes,
-                )
-            except (ImportError, FileNotFoundError) as error:
-                # A package or a folder of data is missing: the message says which, and
-                # how to get it.
-                sys.exit(str(error))
+            result = laboratory.run(
+                task,
+                model=name,
+                preset=command.preset,
+                setting=command.setting,
+                seed=seed,
+                resume=command.resume,
+                folder=command.folder,
+                cache=command.cache,
+                changes=changes,
+            )
             results.append(result)
             print(f"\nwritten to {result['folder']}", flush=True)
     print(laboratory.table(task, results))
@@ -70,21 +65,18 @@ def sweep(command: Any) -> None:
             space[name] = laboratory.parse_range(values, defaults[name])
         except ValueError as error:
             sys.exit(f"--space {text}: {error}")
-    try:
-        study = laboratory.sweep(
-            task,
-            model=command.model,
-            preset=command.preset,
-            setting=command.setting,
-            seed=command.seed,
-            trials=command.trials,
-            space=space or None,
-            changes=_changes(task, command.set),
-            folder=command.folder,
-            cache=command.cache,
-        )
-    except (ImportError, FileNotFoundError) as error:
-        sys.exit(str(error))
+    study = laboratory.sweep(
+        task,
+        model=command.model,
+        preset=command.preset,
+        setting=command.setting,
+        seed=command.seed,
+        trials=command.trials,
+        space=space or None,
+        changes=_changes(task, command.set),
+        folder=command.folder,
+        cache=command.cache,
+    )
     done = [trial for trial in study.trials if trial.value is not None]
     for trial in sorted(done, key=lambda trial: trial.value):
         print(f"{trial.value:.6g}  {trial.params}  {trial.user_attrs['folder']}")

@@ -6,6 +6,7 @@ from ._expansion import AbstractExpansion as AbstractExpansion
 from ._fields import (
     as_driving_fields as as_driving_fields,
     DrivingFields as DrivingFields,
+    takes_time as takes_time,
 )
 from ._linear import (
     lift_matrices as lift_matrices,

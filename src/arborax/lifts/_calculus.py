@@ -14,15 +14,8 @@ from ._tensors import Tensors
 
 
 class FrameCalculus:
-    """Driving fields, a geometry, and a connection.
-
-    **Arguments:**
-
-    - `fields`: the driving fields.
-    - `geometry`: the geometry.
-    - `t`: the time, where fields depend on it.
-    - `parallel`: use the flat connection of the frame, not that of the geometry.
-    """
+    """Driving fields at time `t`, a geometry, and its connection; if `parallel`, the
+    flat one of the frame instead."""
 
     def __init__(
         self, fields: DrivingFields, geometry: AbstractGeometry, t, parallel: bool

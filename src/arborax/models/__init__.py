@@ -19,4 +19,4 @@ from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
 from ._reservoir import Reservoir as Reservoir
-from ._xlstm import StackedXLSTM as StackedXLSTM, XLSTM as XLSTM
+from ._xlstm import XLSTM as XLSTM

@@ -1,6 +1,7 @@
 """The interface of all models, and the driver of generative ones."""
 
 import abc
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -57,34 +58,20 @@ class AbstractModel(eqx.Module):
         if 0 in lead:
             raise ValueError(f"the batch of paths is empty: its shape is {lead}.")
 
-        def flat(values, core):
-            if values is None or values.ndim == core:
-                return values, None
-            full = jnp.broadcast_to(values, (*lead, *values.shape[-core:]))
-            return full.reshape(-1, *values.shape[-core:]), 0
-
         if not lead:
             return self(paths)
-        ts, ts_axis = flat(paths.ts, 1)
-        xs, xs_axis = flat(paths.xs, 2)
-        brackets, brackets_axis = flat(paths.brackets, 3)
-        ticks, ticks_axis = flat(paths.ticks, 2)
+        parts, axes = {}, {}
+        for name, core in (("ts", 1), ("xs", 2), ("brackets", 3), ("ticks", 2)):
+            part, axes[name] = getattr(paths, name), None
+            if part is not None and part.ndim > core:
+                part = jnp.broadcast_to(part, (*lead, *part.shape[-core:]))
+                part, axes[name] = part.reshape(-1, *part.shape[-core:]), 0
+            parts[name] = part
 
-        def one(ts, xs, brackets, ticks):
-            return self(
-                SampledPath(
-                    ts,
-                    xs,
-                    brackets=brackets,
-                    finite_variation=paths.finite_variation,
-                    ticks=ticks,
-                    interpolated=paths.interpolated,
-                    check=False,
-                )
-            )
+        def one(parts):
+            return self(dataclasses.replace(paths, **parts, check=False))
 
-        axes = (ts_axis, xs_axis, brackets_axis, ticks_axis)
-        out = jax.vmap(one, in_axes=axes)(ts, xs, brackets, ticks)
+        out = jax.vmap(one, in_axes=(axes,))(parts)
         out = jax.tree.map(lambda leaf: leaf.reshape(*lead, *leaf.shape[1:]), out)
         return finite(out)
 

@@ -11,7 +11,6 @@ from jaxtyping import Array
 
 from .._inputs import as_count, as_floating, as_key, as_real_dtype
 from .._values import is_concrete, shown
-from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 
@@ -46,14 +45,6 @@ def _check_activation(function: Any) -> None:
         raise TypeError(
             "an activation must be a function of one real number that gives one real "
             f"number, such as `jax.nn.softplus`, got {shown(function)}."
-        )
-
-
-def check_algebra(alg: Any) -> None:
-    """Refuse what is not an algebra."""
-    if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(
-            f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."
         )
 
 
@@ -131,8 +122,7 @@ def finite(outputs: Any) -> Any:
         leaves = jax.tree.leaves(outputs)
         if not all(np.all(np.isfinite(leaf)) for leaf in leaves):
             raise ValueError(
-                "the outputs of the model are not finite: the values of the path are "
-                "too large for its dtype, the weights are not finite, or an adaptive "
-                "solve ran out of steps. Scale the path, or raise `max_steps`."
+                "the outputs of the model are not finite: the weights are not, or the "
+                "values of the path are too large for its dtype. Scale the path."
             )
     return outputs

@@ -6,6 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from .._inputs import as_choice
+from .._values import shown
 from ..algebra import AbstractHopfAlgebra
 from ..paths import SampledPath
 from ..signatures import rough_path, RoughPath
@@ -93,19 +95,19 @@ class AbstractControlModel(AbstractCausalModel):
         return bracket
 
 
-def check_brackets(brackets: Any) -> Any:
-    """How a model finds brackets that a path does not bring."""
-    if brackets not in (None, "realised"):
-        raise ValueError(f"`brackets` is None or 'realised', got {brackets!r}.")
-    return brackets
+def check_algebra(alg: Any) -> None:
+    """Refuse what is not an algebra."""
+    if not isinstance(alg, AbstractHopfAlgebra):
+        raise TypeError(
+            f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."
+        )
 
 
 def resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
     """The calculus of a model; an algebra may leave the choice."""
     if calculus is None:
         return alg.calculus or "ito"
-    if calculus not in ("ito", "stratonovich"):
-        raise ValueError(f"`calculus` is 'ito' or 'stratonovich', got {calculus!r}.")
+    as_choice("calculus", calculus, ("ito", "stratonovich"))
     if alg.calculus not in (None, calculus):
         raise ValueError(
             f"{alg} is the algebra of {alg.calculus} calculus, got "

@@ -55,7 +55,7 @@ class MLPExpansion(AbstractExpansion):
 
     **Arguments:**
 
-    - `layers`: weight, bias and activation of each layer.
+    - `layers`: linear map and activation of each layer.
     - `x`: the inputs.
     - `channels`: how many rows the output has.
     - `directions`: those of `along`, if they are known: point and directions then go
@@ -63,23 +63,24 @@ class MLPExpansion(AbstractExpansion):
     """
 
     def __init__(self, layers, x: Float[Array, " in"], channels: int, directions=None):
-        *hidden, (weight, bias, f) = layers
+        *hidden, (final, f) = layers
         self._channels, self._directions = channels, directions
         rows = None if directions is None else jax.vmap(flatten)(directions)
         seen: list[Array] = []
         self._hidden = []
-        for inner_weight, inner_bias, g in hidden:
-            a, rows = _pass(inner_weight, inner_bias, x, rows)
-            layer = _Layer(inner_weight, g, a)
+        for linear, g in hidden:
+            a, rows = _pass(linear.weight, linear.bias, x, rows)
+            layer = _Layer(linear.weight, g, a)
             self._hidden.append(layer)
             x = layer.value
             if rows is not None:
                 seen.append(rows)
                 rows = scale(layer.slope()[None], rows)
-        count = channels if weight.shape[0] >= _LONG_ROW * channels else 1
-        sizes = (weight.shape[0] // count,) * count
+        count = channels if final.weight.shape[0] >= _LONG_ROW * channels else 1
+        sizes = (final.weight.shape[0] // count,) * count
         self._heads, last = [], []
-        for part, offset in zip(lax.split(weight, sizes), lax.split(bias, sizes)):
+        parts = (lax.split(x, sizes) for x in (final.weight, final.bias))
+        for part, offset in zip(*parts):
             a, own = _pass(part, offset, x, rows)
             self._heads.append(_Layer(part, f, a))
             last.append(own)

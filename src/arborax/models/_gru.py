@@ -85,9 +85,7 @@ class GRU(AbstractCausalModel):
         _, rest = scan(body, first, path.xs[1:])
         return finite(jax.vmap(self._output)(jnp.concatenate([first[None], rest])))
 
-    def start(
-        self, t: ArrayLike, x: Float[Array, " channels"]
-    ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
+    def start(self, t: ArrayLike, x: Float[Array, " channels"]):
         h = self.initial(as_sample("x", x, (self.channels,), self))
         return h, self._output(h)
 
@@ -95,8 +93,8 @@ class GRU(AbstractCausalModel):
         self,
         state: Float[Array, " hidden"],
         t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[Float[Array, " hidden"], PyTree[Array]]:
+        x: Array,
+        bracket: Any = None,
+    ):
         h = self.cell(as_sample("x", x, (self.channels,), self), state)
         return h, self._output(h)

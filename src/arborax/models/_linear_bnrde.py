@@ -18,11 +18,10 @@ from ._checks import (
     as_output,
     as_sample,
     as_sizes,
-    check_algebra,
     check_options,
     finite,
 )
-from ._control_model import AbstractControlModel, check_brackets, resolve_calculus
+from ._control_model import AbstractControlModel, check_algebra, resolve_calculus
 from ._linear_layer import LinearLayer
 
 
@@ -146,7 +145,7 @@ class LinearBNRDE(AbstractControlModel):
         hidden, block, layers = as_sizes(hidden=hidden, block=block, layers=layers)
         self.alg, self.channels = alg, alg.dim
         self.calculus = resolve_calculus(alg, calculus)
-        self.brackets = check_brackets(brackets)
+        self.brackets = as_choice("brackets", brackets, (None, "realised"))
         self.window = as_count("window", window)
         self.basepoint = as_flag("basepoint", basepoint)
         self.outputs = as_choice("outputs", outputs, OUTPUTS)

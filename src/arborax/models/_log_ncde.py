@@ -43,7 +43,7 @@ class LogNCDE(AbstractWindowModel):
         """
         alg = Shuffle(channels, log_depth)
         options |= dict(activation=activation, basepoint=basepoint)
-        super().__init__(alg, output, **options)
+        AbstractWindowModel.__init__(self, alg, output, **options)
 
     @property
     def lift_algebra(self) -> AbstractHopfAlgebra:

@@ -20,11 +20,6 @@ def lipswish(x: Float[Array, "..."]) -> Float[Array, "..."]:
     return 0.909 * jax.nn.silu(x)
 
 
-def identity(x: Array) -> Array:
-    """`x`."""
-    return x
-
-
 class MLP(eqx.Module):
     r"""An MLP with `depth` hidden layers of size `width` and one output layer.
 
@@ -44,7 +39,7 @@ class MLP(eqx.Module):
         depth: int,
         *,
         activation: Callable = lipswish,
-        final_activation: Callable = identity,
+        final_activation: Callable = jax.nn.identity,
         dtype: Any = None,
         key: PRNGKeyArray,
     ):
@@ -61,18 +56,13 @@ class MLP(eqx.Module):
         self.activation = activation
         self.final_activation = final_activation
 
-    def trunk(self, x: Float[Array, " in"]) -> Float[Array, " width"]:
-        """The last hidden layer."""
-        for layer in self.layers[:-1]:
-            assert layer.bias is not None
-            x = activate(self.activation, affine(layer.weight, layer.bias, x))
-        return x
-
     def preactivation(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         """The output layer before its activation."""
-        layer = self.layers[-1]
-        assert layer.bias is not None
-        return affine(layer.weight, layer.bias, self.trunk(x))
+        for k, layer in enumerate(self.layers):
+            assert layer.bias is not None
+            x = activate(self.activation, x) if k else x
+            x = affine(layer.weight, layer.bias, x)
+        return x
 
     def __call__(self, x: Float[Array, " in"]) -> Float[Array, " out"]:
         return activate(self.final_activation, self.preactivation(x))
@@ -97,7 +87,7 @@ class VectorField(eqx.Module):
         """The fields at `y`, with derivatives; see `AbstractExpansion`."""
         mlp = self.mlp
         f = [mlp.activation] * (len(mlp.layers) - 1) + [mlp.final_activation]
-        layers = [(layer.weight, layer.bias, g) for layer, g in zip(mlp.layers, f)]
+        layers = list(zip(mlp.layers, f))
         return MLPExpansion(layers, flatten(y), self.channels, directions)
 
 
@@ -135,13 +125,15 @@ def make_equation(
         initial_width=width if initial_width is None else initial_width,
         initial_depth=initial_depth,
     )
+    keys: Any = (None, None, None)
     if key is not None:
         check_options(key, dtype)
-        first, second, third = jr.split(key, 3)
+        keys = jr.split(key, 3)
     elif initial is None or vector_field is None or output is not None:
         raise ValueError(
             "give a `key`: initial state, fields or readout have random weights."
         )
+    first, second, third = keys
     if initial is None:
         initial = MLP(
             channels,

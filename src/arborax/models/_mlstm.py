@@ -1,4 +1,4 @@
-r"""Matrix memory with exponential gates (mLSTM), in three equal forms.
+r"""Matrix memory with exponential gates (mLSTM).
 
 With $F_t = \sum_{s \le t} \log \sigma(f_s)$ the memory is the causal linear attention
 $h_t \propto \sum_{s \le t} e^{F_t - F_s + i_s} (q_t \cdot k_s / \sqrt{n})\, v_s$,
@@ -39,29 +39,6 @@ def empty_memory(size: int, dtype) -> Memory:
     )
 
 
-def _ratio(top: Array, bottom: Array, scale: Array) -> Array:
-    floor = jnp.maximum(jnp.abs(bottom), jnp.exp(-scale)) + _EPS
-    return top / floor[..., None]
-
-
-def recurrent_step(
-    memory: Memory,
-    q: Float[Array, " size"],
-    k: Float[Array, " size"],
-    v: Float[Array, " size"],
-    i: Float[Array, ""],
-    f: Float[Array, ""],
-) -> tuple[Memory, Float[Array, " size"]]:
-    """One sample: new memory and output."""
-    k = k / jnp.sqrt(jnp.asarray(k.shape[-1], k.dtype))
-    keep = jax.nn.log_sigmoid(f) + memory.scale
-    scale = lax.stop_gradient(jnp.maximum(keep, i))
-    old, new = jnp.exp(keep - scale), jnp.exp(i - scale)
-    matrix = old * memory.matrix + new * k[:, None] * v[None, :]
-    normaliser = old * memory.normaliser + new * k
-    return Memory(matrix, normaliser, scale), _ratio(q @ matrix, q @ normaliser, scale)
-
-
 def chunk_step(
     memory: Memory,
     q: Float[Array, "chunk size"],
@@ -82,7 +59,8 @@ def chunk_step(
     old = jnp.exp(before - scale)
     top = old[:, None] * (q @ memory.matrix) + weights @ v
     bottom = old * (q @ memory.normaliser) + jnp.sum(weights, axis=1)
-    out = _ratio(top, bottom, scale)
+    floor = jnp.maximum(jnp.abs(bottom), jnp.exp(-scale)) + _EPS
+    out = top / floor[:, None]
 
     after = decay[-1] - decay + i
     last = decay[-1] + memory.scale
@@ -94,13 +72,9 @@ def chunk_step(
     return Memory(matrix, normaliser, scale), out
 
 
-def parallel(q, k, v, i, f) -> Float[Array, "times size"]:
-    """All samples at once. Memory and work grow with the square of the length."""
-    return chunk_step(empty_memory(q.shape[-1], q.dtype), q, k, v, i, f)[1]
-
-
-def chunkwise(q, k, v, i, f, chunk: int = 64) -> Float[Array, "times size"]:
-    """A scan over chunks; linear in the length, each chunk recomputed backwards."""
+def chunkwise(q, k, v, i, f, chunk: int) -> Float[Array, "times size"]:
+    """A scan over chunks; linear in the length, each chunk recomputed backwards. Chunks
+    of one sample are the recurrent form, one chunk for all the parallel form."""
     times = q.shape[0]
     count = -(-times // chunk)
 
@@ -108,19 +82,7 @@ def chunkwise(q, k, v, i, f, chunk: int = 64) -> Float[Array, "times size"]:
         pad = [(0, count * chunk - times)] + [(0, 0)] * (x.ndim - 1)
         return jnp.pad(x, pad).reshape(count, chunk, *x.shape[1:])
 
-    @jax.checkpoint
-    def body(memory, piece):
-        return chunk_step(memory, *piece)
-
+    body = jax.checkpoint(lambda memory, piece: chunk_step(memory, *piece))
     start = empty_memory(q.shape[-1], q.dtype)
     _, out = scan(body, start, tuple(cut(x) for x in (q, k, v, i, f)))
     return out.reshape(count * chunk, -1)[:times]
-
-
-def recurrent(q, k, v, i, f) -> Float[Array, "times size"]:
-    """A scan over samples, as a stream runs."""
-
-    def body(memory, row):
-        return recurrent_step(memory, *row)
-
-    return scan(body, empty_memory(q.shape[-1], q.dtype), (q, k, v, i, f))[1]

@@ -10,8 +10,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, PyTree
 
-from .._inputs import as_number
-from .._values import shown
 from .._xla import scan
 from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
@@ -44,8 +42,6 @@ class AbstractNCDE(AbstractCausalModel):
     readout: eqx.nn.Linear
     solver: AbstractSolver
     channels: int = eqx.field(static=True)
-    adaptive: tuple[float, float] | None = eqx.field(static=True)
-    max_steps: int = eqx.field(static=True)
 
     def __init__(
         self,
@@ -54,8 +50,6 @@ class AbstractNCDE(AbstractCausalModel):
         *,
         hidden: int = 32,
         solver: AbstractSolver | diffrax.AbstractSolver | None = None,
-        adaptive: tuple[float, float] | None = None,
-        max_steps: int = 16384,
         activation: Callable = jax.nn.softplus,
         final_activation: Callable = jnp.tanh,
         key: PRNGKeyArray,
@@ -67,16 +61,12 @@ class AbstractNCDE(AbstractCausalModel):
         - `output`: number of outputs, or their manifold.
         - `hidden`: size of the state.
         - `solver`: fixed-step scheme, one step per sample; default Tsit5.
-        - `adaptive`: `None`, or tolerances `(rtol, atol)` of an adaptive solve;
-            `max_steps` bounds its steps.
         - `activation`, `final_activation`: of the fields, default softplus and tanh.
         - `vector_field`, `initial`, `width`, `depth`, `initial_width`, `initial_depth`,
             `dtype`: as in [`arborax.models.BNRDE`][].
         - `key`: a JAX random key.
         """
-        channels, hidden, self.max_steps = as_sizes(
-            channels=channels, hidden=hidden, max_steps=max_steps
-        )
+        channels, hidden = as_sizes(channels=channels, hidden=hidden)
         space = Euclidean(hidden)
         self.output, self.channels = as_output(output), channels
         self.initial, self.vector_field, readout = make_equation(
@@ -93,7 +83,6 @@ class AbstractNCDE(AbstractCausalModel):
         self.readout = readout
         scheme = diffrax.Tsit5() if solver is None else solver
         self.solver = as_solver(scheme, space)
-        self.adaptive = _as_tolerances(adaptive)
 
     @abc.abstractmethod
     def velocity(
@@ -128,8 +117,14 @@ class AbstractNCDE(AbstractCausalModel):
         Outputs at all samples, one more than there are intervals.
         """
         h0 = self.initial(x0)
-        solve = self._fixed if self.adaptive is None else self._adaptive
-        return finite(jax.vmap(self._point)(solve(h0, pieces, velocity)))
+
+        @jax.checkpoint
+        def body(h, piece):
+            h = self._step(h, piece, velocity)
+            return h, h
+
+        _, rest = scan(body, h0, pieces)
+        return finite(jax.vmap(self._point)(jnp.concatenate([h0[None], rest])))
 
     def _point(self, h: Float[Array, " hidden"]) -> PyTree[Array]:
         return self.output.project_vector(self.readout(h))
@@ -143,68 +138,13 @@ class AbstractNCDE(AbstractCausalModel):
         one = jnp.ones((), h.dtype)
         return self.solver.step(f, Euclidean(h.shape[0]), jnp.zeros_like(one), h, one)
 
-    def _fixed(self, h0, pieces, velocity) -> Float[Array, "times hidden"]:
-        @jax.checkpoint
-        def body(h, piece):
-            h = self._step(h, piece, velocity)
-            return h, h
-
-        _, rest = scan(body, h0, pieces)
-        return jnp.concatenate([h0[None], rest])
-
-    def _adaptive(self, h0, pieces, velocity) -> Float[Array, "times hidden"]:
-        assert self.adaptive is not None
-        count = jax.tree.leaves(pieces)[0].shape[0]
-        if count == 0:
-            return h0[None]
-
-        def f(s, h, args):
-            k = jnp.clip(jnp.floor(s).astype(int), 0, count - 1)
-            piece = jax.tree.map(lambda leaf: leaf[k], pieces)
-            return velocity(s - k.astype(s.dtype), piece) @ self.vector_field(h)
-
-        grid = jnp.arange(count + 1, dtype=h0.dtype)
-        rtol, atol = self.adaptive
-        controller = diffrax.PIDController(
-            rtol=rtol, atol=atol, dtmin=1e-4, force_dtmin=True
-        )
-        solution = diffrax.diffeqsolve(
-            diffrax.ODETerm(f),
-            diffrax.Tsit5(),
-            grid[0],
-            grid[-1],
-            None,
-            h0,
-            saveat=diffrax.SaveAt(ts=grid),
-            stepsize_controller=controller,
-            max_steps=self.max_steps,
-            throw=False,
-        )
-        assert solution.ys is not None
-        # A solve that ran out of steps is NaN, as any failure inside compiled code is.
-        good = solution.result == diffrax.RESULTS.successful
-        return jnp.where(good, solution.ys, jnp.full_like(solution.ys, jnp.nan))
-
-    def start(
-        self, t: ArrayLike, x: Float[Array, " channels"]
-    ) -> tuple[NCDEState, PyTree[Array]]:
-        if self.adaptive is not None:
-            raise ValueError(
-                "a stream needs one step per sample; build the model with "
-                "`adaptive=None`."
-            )
+    def start(self, t: ArrayLike, x: Float[Array, " channels"]):
         x = as_sample("x", x, (self.channels,), self)
         h = self.initial(x)
         state = NCDEState(h, x, jnp.zeros_like(x), jnp.zeros((), bool))
         return state, self._point(h)
 
-    def update(
-        self,
-        state: NCDEState,
-        t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[NCDEState, PyTree[Array]]:
+    def update(self, state: NCDEState, t: ArrayLike, x: Array, bracket: Any = None):
         x = as_sample("x", x, (self.channels,), self)
         step = x - state.x
         before = jnp.where(state.moved, state.step, step)
@@ -216,9 +156,8 @@ class NCDE(AbstractNCDE):
     r"""The neural controlled differential equation $dh = f_\theta(h)\, dX$ with $X$
     linear between samples.
 
-    By default one Tsit5 step per sample (a fixed cost, and causal);
-    `solver=arborax.Heun()` is three times cheaper. With `adaptive` steps are chosen by
-    Diffrax.
+    By default one Tsit5 step per sample; `solver=arborax.Heun()` is three times
+    cheaper.
 
     ??? cite "Reference"
 
@@ -237,7 +176,7 @@ class NCDEpp(AbstractNCDE):
     r"""The neural controlled differential equation with a cubic Hermite control.
 
     Slopes are backward differences, so the control before a sample depends on no later
-    one; it is once continuously differentiable, which suits adaptive solvers.
+    one; it is once continuously differentiable.
 
     ??? cite "Reference"
 
@@ -250,17 +189,3 @@ class NCDEpp(AbstractNCDE):
     def velocity(self, s, piece):
         before, step = piece
         return before + (4 * s - 3 * s**2) * (step - before)
-
-
-def _as_tolerances(adaptive: Any) -> tuple[float, float] | None:
-    if adaptive is None:
-        return None
-    if not isinstance(adaptive, tuple) or len(adaptive) != 2:
-        raise TypeError(
-            "`adaptive` must be None or tolerances `(rtol, atol)`, got "
-            f"{shown(adaptive)}."
-        )
-    rtol, atol = (float(as_number("adaptive", value, 0)) for value in adaptive)
-    if not rtol + atol > 0:
-        raise ValueError("`adaptive` needs at least one positive tolerance.")
-    return rtol, atol

@@ -32,16 +32,15 @@ class NRDE(AbstractWindowModel):
         log_depth: int = 2,
         activation: Callable = jax.nn.softplus,
         basepoint: bool = False,
-        interpolation: Literal["taylor", "log-ode", "geodesic", "linear"] | None = None,
+        interpolation: Literal["taylor", "log-ode", "geodesic", "linear"] = "taylor",
         **options: Any,
     ):
         """**Arguments:** as [`arborax.models.LogNCDE`][]. A `vector_field` of your own
         has one row per coordinate of the log-signature."""
         alg = Shuffle(channels, log_depth)
         options |= dict(activation=activation, basepoint=basepoint)
-        super().__init__(
-            alg, output, interpolation=interpolation or "taylor", **options
-        )
+        options |= dict(interpolation=interpolation)
+        AbstractWindowModel.__init__(self, alg, output, **options)
 
     @property
     def lift_algebra(self) -> AbstractHopfAlgebra:

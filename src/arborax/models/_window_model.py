@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
-from .._inputs import as_count
+from .._inputs import as_choice, as_count
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -24,12 +24,9 @@ from ..solvers import (
     state_inside,
     step_window,
 )
-from ._checks import as_output, as_sample, check_algebra, finite
-from ._control_model import AbstractControlModel, check_brackets, resolve_calculus
+from ._checks import as_output, as_sample, finite
+from ._control_model import AbstractControlModel, check_algebra, resolve_calculus
 from ._mlp import lipswish, make_equation
-
-
-INTERPOLATIONS = ("taylor", "log-ode", "geodesic", "linear")
 
 
 class StreamState(eqx.Module):
@@ -121,11 +118,11 @@ class AbstractWindowModel(AbstractControlModel):
                 "give either `output` (a vector state with a readout) or `geometry` "
                 "(the state is the output)."
             )
+        self.brackets = as_choice("brackets", brackets, (None, "realised"))
         self.alg, self.channels = alg, alg.dim
         self.geometry = as_output(hidden if geometry is None else geometry, "geometry")
         self.output = self.geometry if output is None else as_output(output)
         self.calculus = resolve_calculus(alg, calculus)
-        self.brackets = check_brackets(brackets)
         self.window = as_count("window", window)
         self.substeps = as_count("substeps", substeps)
         self.basepoint = basepoint
@@ -150,12 +147,10 @@ class AbstractWindowModel(AbstractControlModel):
             dtype=dtype,
             key=key,
         )
-        field = self.window_field
-
-        def refuse(x):
-            check_lift(field, self.initial_state(x), x[0])
-
-        jax.eval_shape(refuse, jnp.zeros(alg.dim, dtype))
+        check = lambda x: check_lift(  # noqa: E731
+            self.window_field, self.initial_state(x), x[0]
+        )
+        jax.eval_shape(check, jnp.zeros(alg.dim, dtype))
 
     @property
     @abc.abstractmethod
@@ -278,32 +273,23 @@ class AbstractWindowModel(AbstractControlModel):
                 "fields depend on time; build the model with `basepoint=False`."
             )
         x = as_sample("x", x, (self.channels,), self)
-        d, size = self.channels, self.window
-        brackets = None
-        if self.calculus == "ito":
-            brackets = jnp.zeros((size, d, d), x.dtype)
+        d, t = self.channels, jnp.asarray(t)
         base = jnp.zeros_like(x) if self.basepoint else x
+        brackets = jnp.zeros((self.window, d, d), x.dtype)
         state = StreamState(
-            self.initial_state(base),
-            _as_time(t),
-            base,
-            jnp.zeros((size, d), x.dtype),
-            brackets,
-            jnp.zeros((), jnp.int32),
-            tuple(finite_variation),
+            y=self.initial_state(base),
+            t=t if jnp.issubdtype(t.dtype, jnp.floating) else t.astype(float),
+            x=base,
+            steps=jnp.zeros((self.window, d), x.dtype),
+            brackets=brackets if self.calculus == "ito" else None,
+            count=jnp.zeros((), jnp.int32),
+            finite_variation=tuple(finite_variation),
         )
         if self.basepoint:
             return self._push(state, state.t, x, jnp.zeros((d, d), x.dtype))
         return state, self._project(self._read(state.y))
 
-    def update(
-        self,
-        state: StreamState,
-        t: ArrayLike,
-        x: Float[Array, " channels"],
-        bracket: Float[Array, "channels channels"] | None = None,
-    ) -> tuple[StreamState, PyTree[Array]]:
-        """The state after one more sample, and the output there."""
+    def update(self, state: StreamState, t: ArrayLike, x: Array, bracket: Any = None):
         x = as_sample("x", x, (self.channels,), self)
         bracket = self._step_bracket(state.x, x, bracket, state.finite_variation)
         return self._push(state, jnp.asarray(t, state.t.dtype), x, bracket)
@@ -327,19 +313,15 @@ class AbstractWindowModel(AbstractControlModel):
             sums, terms = expansion(field, state.y, window)
             inner = self._taylor(state.y, sums[-1:], terms)
             raw = jax.tree.map(lambda a, b: jnp.where(full, a, b[0]), raw, inner)
-        keep = lambda a, b: jnp.where(full, a, b)  # noqa: E731
-        y, knot = jax.tree.map(keep, (z, t), (state.y, state.t))
-        steps, brackets = jax.tree.map(
-            lambda leaf: jnp.where(full, jnp.zeros_like(leaf), leaf), (steps, brackets)
+        # A full window ends: its last state is the next knot, and no steps are left.
+        since = steps, brackets, place + 1
+        ended = z, t, jax.tree.map(jnp.zeros_like, since)
+        y, knot, (steps, brackets, count) = jax.tree.map(
+            lambda a, b: jnp.where(full, a, b), ended, (state.y, state.t, since)
         )
-        count, marks = jnp.where(full, 0, place + 1), state.finite_variation
+        marks = state.finite_variation
         new = StreamState(y, knot, x, steps, brackets, count, marks)
         return new, self._project(raw)
-
-
-def _as_time(t: ArrayLike) -> Float[Array, ""]:
-    t = jnp.asarray(t)
-    return t if jnp.issubdtype(t.dtype, jnp.floating) else t.astype(float)
 
 
 def _add_axis(tree: PyTree[Array]) -> PyTree[Array]:
@@ -394,10 +376,8 @@ def _resolve_interpolation(
     """The interpolation, or its default for fields lifted in `alg`."""
     if interpolation is None:
         return "taylor" if alg.depth == 2 else "log-ode"
-    if interpolation not in INTERPOLATIONS:
-        raise ValueError(
-            f"`interpolation` must be one of {INTERPOLATIONS}, got {interpolation!r}."
-        )
+    kinds = ("taylor", "log-ode", "geodesic", "linear")
+    as_choice("interpolation", interpolation, kinds)
     if interpolation == "taylor" and alg.depth > 2:
         raise ValueError(
             "interpolation='taylor' is of second order at most; for depth "

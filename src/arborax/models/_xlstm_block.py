@@ -1,5 +1,6 @@
 """The residual block of an xLSTM with matrix memory."""
 
+import functools as ft
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from ._mlstm import chunkwise, empty_memory, Memory, parallel, recurrent, recurrent_step
+from ._mlstm import chunk_step, chunkwise, empty_memory, Memory
 
 
 _CONV = 4  # width of the causal convolution
@@ -133,21 +134,17 @@ class XLSTMBlock(eqx.Module):
         return x + self.feed_down @ (jax.nn.gelu(g) * u)
 
     def __call__(
-        self, xs: Float[Array, "times size"], form: str, chunk: int
+        self, xs: Float[Array, "times size"], chunk: int
     ) -> Float[Array, "times size"]:
-        """The block over a whole series; `form` is how the memory is computed."""
+        """The block over a whole series."""
         times = xs.shape[0]
         inner, gate = jax.vmap(self._project)(xs)
         padded = jnp.pad(inner, [(_CONV - 1, 0), (0, 0)])
         taps = [self.kernel[j][None] * padded[j : j + times] for j in range(_CONV)]
         conv = jax.nn.silu(sum(taps) + self.kernel_bias[None])
-        q, k, v, i, f = jax.vmap(self._attend)(inner, conv)
-        run = {
-            "parallel": parallel,
-            "recurrent": recurrent,
-            "chunkwise": lambda *args: chunkwise(*args, chunk=chunk),
-        }[form]
-        h = jax.vmap(run, in_axes=1, out_axes=1)(q, k, v, i, f)
+        run = ft.partial(chunkwise, chunk=chunk)
+        attended = jax.vmap(self._attend)(inner, conv)
+        h = jax.vmap(run, in_axes=1, out_axes=1)(*attended)
         return jax.vmap(self._merge)(xs, h, conv, gate)
 
     def start(self) -> BlockState:
@@ -166,5 +163,6 @@ class XLSTMBlock(eqx.Module):
         inner, gate = self._project(x)
         inputs = jnp.concatenate([state.inputs[1:], inner[None]])
         conv = jax.nn.silu(jnp.sum(self.kernel * inputs, axis=0) + self.kernel_bias)
-        memory, h = jax.vmap(recurrent_step)(state.memory, *self._attend(inner, conv))
-        return BlockState(inputs, memory), self._merge(x, h, conv, gate)
+        attended = [leaf[:, None] for leaf in self._attend(inner, conv)]
+        memory, h = jax.vmap(chunk_step)(state.memory, *attended)
+        return BlockState(inputs, memory), self._merge(x, h[:, 0], conv, gate)

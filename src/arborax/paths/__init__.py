@@ -26,6 +26,10 @@ from ._levy_area import (
 )
 from ._sampled import SampledPath as SampledPath
 from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots
+from ._square_root import (
+    square_root_driver as square_root_driver,
+    SquareRootDriver as SquareRootDriver,
+)
 from ._windows import (
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,

@@ -181,7 +181,7 @@ def _windows_traced(
     spare = path.batch_shape[: len(path.batch_shape) - len(own)]
     mapped = len(spare)
 
-    def gathered(gather, values, core):
+    def gathered(gather, values, core) -> Any:
         if values is None:
             return None
         values = jnp.broadcast_to(values, (*path.batch_shape, *values.shape[-core:]))

@@ -38,7 +38,7 @@ def extend_signature(
     read = read_path(path, alg, brackets)
     steps = jnp.diff(read.values, axis=-2)
     (s,) = read_elements(alg, s=s)
-    check_leading("s", "path", s.shape[:-1], steps.shape[:-2])
+    check_leading({"s": s.shape[:-1], "path": steps.shape[:-2]})
     return read.guard(alg.product(s, signature_of_steps(alg, steps, read.brackets)))
 
 

@@ -27,6 +27,7 @@ from ._runge_kutta import (
     Heun as Heun,
     RKMK as RKMK,
 )
+from ._sde import solve_sde as solve_sde
 from ._solution import Solution as Solution
 from ._solve import solve as solve
 from ._window import (

@@ -12,6 +12,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
+from .._inputs import as_count
 from .._values import is_concrete, shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
@@ -19,11 +20,12 @@ from ..lifts import check_lift, lift, WindowField
 from ..paths import SampledPath
 from ..signatures import combine, rough_path
 from ._base import AbstractSolver
-from ._checks import as_state, check_calculus, check_count, check_geometry
+from ._checks import as_state, check_calculus, check_geometry
 from ._low_storage import CF4
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
 from ._solution import DenseStates, Solution
+from ._solve import judge
 from ._window import step_window
 
 
@@ -63,10 +65,7 @@ def dyadic_control(
     path = xs if isinstance(xs, SampledPath) else SampledPath(ts, xs)
     if levels is None:
         levels = max(0, int(math.log2(max(path.num_times - 1, 1))))
-    if isinstance(levels, bool) or not isinstance(levels, int) or levels < 0:
-        raise ValueError(
-            f"`levels` must be an integer and not negative, got {shown(levels)}."
-        )
+    levels = as_count("levels", levels, 0)
     filled = path.filled().ts
     if not is_concrete(filled):
         raise ValueError(
@@ -198,8 +197,8 @@ def solve_adaptive(
     y0, geometry = as_state(y0, geometry)
     check_calculus(control.calculus, geometry)
     solver = as_solver(solver, geometry, control.calculus)
-    check_count("substeps", substeps)
-    check_count("max_windows", max_windows)
+    substeps = as_count("substeps", substeps)
+    max_windows = as_count("max_windows", max_windows)
     if not (rtol >= 0 and atol >= 0 and 0 < rtol + atol < math.inf):
         raise ValueError(f"tolerances must be positive, got {rtol=}, {atol=}.")
     depth = control.alg.depth
@@ -258,17 +257,10 @@ def solve_adaptive(
         errors.append(error)
         level = max(level - 1, 0)
 
-    if not bool(geometry.belongs(y0)):
-        result = RESULTS.off_manifold
-    elif not finite:
-        result = RESULTS.nonfinite
-    elif start < cells:
-        result = RESULTS.max_steps_reached
-    elif not bool(geometry.belongs(y)):
-        result = RESULTS.left_manifold
-    else:
-        result = RESULTS.successful
     stacked = jtu.tree_map(lambda *leaf: jnp.stack(leaf), *ys)
+    result = judge(geometry, y0, y, stacked)
+    if finite and start < cells and result != RESULTS.off_manifold:
+        result = RESULTS.max_steps_reached
     if throw:
         stacked = throw_failure(result, stacked)
     stats = {

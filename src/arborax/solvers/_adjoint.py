@@ -15,7 +15,7 @@ from .._values import shown
 from .._xla import scan, sharded, vary_as
 from ..lifts import WindowField
 from ._base import AbstractSolver
-from ._low_storage import recomputes_stages
+from ._low_storage import CFEES25, CFEES27
 from ._window import run, window_field, window_row
 
 
@@ -50,9 +50,9 @@ class CheckpointedAdjoint(AbstractAdjoint):
         del solver
 
     def run(self, field, solver, substeps, y0, lams, knots, save):
-        wrap = lambda body: body  # noqa: E731
-        if not recomputes_stages(solver):
-            wrap = ft.partial(jax.checkpoint, prevent_cse=False)
+        wrap = ft.partial(jax.checkpoint, prevent_cse=False)
+        if isinstance(solver, CFEES25 | CFEES27):  # their stages are recomputed already
+            wrap = lambda body: body  # noqa: E731
         return run(field, solver, substeps, y0, lams, knots, save, wrap)
 
 
@@ -141,29 +141,31 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, save)
             lambda d, z, x: local(d, z, (*x, *row[len(x) :]), s), dynamic, y, wanted
         )
         more_field, grad_y, more_row = pull(grad_y)
-        grads = (_add(grad_field, more_field), grad_y, _add(grad_row, more_row))
-        return (y, grads, row), None
+        grad_field, grad_row = eqx.apply_updates(
+            (grad_field, grad_row), (more_field, more_row)
+        )
+        return (y, (grad_field, grad_y, grad_row), row), None
 
     def window(carry, row):
         y, grad_field, grad_y = carry
         k, saved = row
         row = window_row(lams, knots, k)
-        grad_y = _add(grad_y, saved)
+        grad_y = eqx.apply_updates(grad_y, saved)
         grads = (grad_field, grad_y, zeros(row if keep_knots else row[:1]))
         steps = jnp.arange(substeps, dtype=lams.dtype) * h
         (y, grads, _), _ = scan(substep, (y, grads, row), steps, reverse=True)
         grad_field, grad_y, (grad_lam, *grad_times) = grads
         return (y, grad_field, grad_y), (grad_lam if keep_lams else None, grad_times)
 
-    zeros = lambda tree: jtu.tree_map(jnp.zeros_like, tree)  # noqa: E731
-    last_grad = _fill(last_grad, residual)
+    # Cotangents that are missing are zero.
+    zeros = ft.partial(jtu.tree_map, jnp.zeros_like)
+    last_grad = eqx.combine(last_grad, zeros(residual))
     if save:
+        shape = (lams.shape[0],)
         stacked = jtu.tree_map(
-            lambda leaf: jnp.zeros((lams.shape[0], *leaf.shape), leaf.dtype), residual
+            lambda leaf: jnp.zeros(shape + leaf.shape, leaf.dtype), residual
         )
-        saved_grad = _fill(saved_grad, stacked)
-    else:
-        saved_grad = None
+        saved_grad = eqx.combine(saved_grad, stacked)
     start = (residual, zeros(dynamic), last_grad)
     rows = (jnp.arange(lams.shape[0]), saved_grad)
     (_, grad_field, grad_y), outputs = scan(window, start, rows, reverse=True)
@@ -174,23 +176,3 @@ def _backward(residual, grad_out, perturbed, vjp_arg, *, solver, substeps, save)
         starts, stops = grad_times
         grad_knots = jnp.pad(starts, (0, 1)) + jnp.pad(stops, (1, 0))
     return grad_field, grad_y, grad_lams, grad_knots
-
-
-def _add(x: PyTree[Array], y: PyTree[Array] | None) -> PyTree[Array]:
-    if y is None:
-        return x
-    return jtu.tree_map(
-        lambda a, b: a if b is None else a + b, x, y, is_leaf=lambda b: b is None
-    )
-
-
-def _fill(grad: PyTree[Array], like: PyTree[Array]) -> PyTree[Array]:
-    """Zeros where a cotangent is missing."""
-    if grad is None:
-        return jtu.tree_map(jnp.zeros_like, like)
-    return jtu.tree_map(
-        lambda g, leaf: jnp.zeros_like(leaf) if g is None else g,
-        grad,
-        like,
-        is_leaf=lambda g: g is None,
-    )

@@ -2,6 +2,7 @@
 
 import abc
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -11,28 +12,27 @@ from jaxtyping import Array, Float, PyTree
 from ..geometry import AbstractGeometry
 
 
+if TYPE_CHECKING:
+    from typing import ClassVar as AbstractClassVar
+else:
+    from equinox import AbstractClassVar
+
+
 class AbstractSolver(eqx.Module):
     """A one-step scheme for `dy/ds = E_{f(s, y)}(y)` on a geometry.
 
     `f` gives frame coordinates; the scheme moves the state with the group action, so it
     stays on the manifold to rounding. Schemes hold static configuration only.
+
+    - `order`: order of convergence on smooth fields.
+    - `reversible`: whether a step back undoes a step forward to higher order than
+        `order`, as the reversible adjoint needs.
+    - `euclidean`: whether the scheme adds increments, and so works in flat space only.
     """
 
-    @property
-    @abc.abstractmethod
-    def order(self) -> int:
-        """Order of convergence on smooth fields."""
-
-    @property
-    @abc.abstractmethod
-    def reversible(self) -> bool:
-        """Whether a step back undoes a step forward to higher order than `order`, as
-        the reversible adjoint needs."""
-
-    @property
-    @abc.abstractmethod
-    def euclidean(self) -> bool:
-        """Whether the scheme adds increments, and so works in flat space only."""
+    order: AbstractClassVar[int]
+    reversible: AbstractClassVar[bool]
+    euclidean: AbstractClassVar[bool]
 
     @abc.abstractmethod
     def step(
@@ -45,17 +45,10 @@ class AbstractSolver(eqx.Module):
     ) -> PyTree[Array]:
         """One step of length `h` (negative to step back) from the state `y` at `s`."""
 
-    @abc.abstractmethod
-    def step_with_error(
-        self,
-        f: Callable,
-        geometry: AbstractGeometry,
-        s: Float[Array, ""],
-        y: PyTree[Array],
-        h: Float[Array, ""],
-    ) -> tuple[PyTree[Array], PyTree[Array] | None]:
-        """A step and, where the scheme has one, its embedded local error estimate in
-        ambient coordinates."""
+    def step_with_error(self, f, geometry, s, y, h) -> tuple[PyTree, PyTree | None]:
+        """A step and its embedded local error estimate in ambient coordinates; `None`
+        unless the scheme has one."""
+        return self.step(f, geometry, s, y, h), None
 
     def check(self, geometry: AbstractGeometry, calculus: str = "stratonovich") -> None:
         """Refuse a geometry the scheme cannot move on, and an Itô equation if the

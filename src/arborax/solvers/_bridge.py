@@ -18,7 +18,7 @@ from ._base import AbstractSolver
 from ._checks import check_calculus, check_control, check_geometry
 from ._low_storage import CFEES25
 from ._runge_kutta import as_solver
-from ._window import window_field
+from ._window import join_states, window_field
 
 
 _CROSSES = (
@@ -124,11 +124,8 @@ class GeodesicInterpolation(diffrax.AbstractLocalInterpolation):
         if t1 is not None:
             start, stop = self.evaluate(t0), self.evaluate(t1)
             return jtu.tree_map(jnp.subtract, stop, start)
-        span = self.t1 - self.t0
-        safe = jnp.where(span == 0, jnp.ones_like(span), span)
-        theta = jnp.where(span == 0, jnp.zeros_like(span), (t0 - self.t0) / safe)
-        u = self.geometry.log(self.y0, self.y1)
-        return self.geometry.exp(self.y0, theta.astype(u.dtype) * u)
+        ends = (self.t0, self.y0), (self.t1, self.y1)
+        return join_states(self.geometry, "geodesic", *ends, jnp.asarray(t0))
 
 
 def _unwrap(terms) -> RoughTerm:

@@ -8,19 +8,10 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._inputs import as_array
 from .._values import is_concrete, refuse, shown
 from ..geometry import AbstractGeometry, Euclidean
 from ._results import RESULTS
-
-
-def as_array(name: str, value: Any) -> Array:
-    """`value` as a JAX array, or a `TypeError` that names it."""
-    try:
-        return jnp.asarray(value)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise TypeError(
-            f"`{name}` must be an array of numbers, got {shown(value)}."
-        ) from error
 
 
 def check_geometry(geometry: Any) -> None:
@@ -67,12 +58,6 @@ def as_state(
         geometry = Euclidean(y0.shape[0])
     geometry.check_shape(y0)
     return y0, geometry
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse what is not a positive Python integer."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise ValueError(f"`{name}` must be a positive integer, got {shown(value)}.")
 
 
 def check_calculus(calculus: str, geometry: AbstractGeometry) -> None:

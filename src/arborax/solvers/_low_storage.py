@@ -50,23 +50,12 @@ class LieEuler(AbstractSolver):
     choose a scheme of order 2 for it yourself.
     """
 
-    @property
-    def order(self) -> int:
-        return 1
-
-    @property
-    def reversible(self) -> bool:
-        return False
-
-    @property
-    def euclidean(self) -> bool:
-        return False
+    order = 1
+    reversible = False
+    euclidean = False
 
     def step(self, f, geometry, s, y, h) -> PyTree[Array]:
         return geometry.act(scale(h, geometry.generator(y, f(s, y))), y)
-
-    def step_with_error(self, f, geometry, s, y, h):
-        return self.step(f, geometry, s, y, h), None
 
 
 _EES25 = (
@@ -91,17 +80,9 @@ class CFEES25(AbstractSolver):
         symmetric Runge-Kutta methods, arXiv:2507.21006.
     """
 
-    @property
-    def order(self) -> int:
-        return 2
-
-    @property
-    def reversible(self) -> bool:
-        return True
-
-    @property
-    def euclidean(self) -> bool:
-        return False
+    order = 2
+    reversible = True
+    euclidean = False
 
     def step(self, f, geometry, s, y, h) -> PyTree[Array]:
         return _low_storage(_EES25, f, geometry, s, y, h)[0]
@@ -128,23 +109,12 @@ class CFEES27(AbstractSolver):
     four exponentials, two registers. Reference: see [`arborax.CFEES25`][].
     """
 
-    @property
-    def order(self) -> int:
-        return 2
-
-    @property
-    def reversible(self) -> bool:
-        return True
-
-    @property
-    def euclidean(self) -> bool:
-        return False
+    order = 2
+    reversible = True
+    euclidean = False
 
     def step(self, f, geometry, s, y, h) -> PyTree[Array]:
         return _low_storage(_EES27, f, geometry, s, y, h)[0]
-
-    def step_with_error(self, f, geometry, s, y, h):
-        return self.step(f, geometry, s, y, h), None
 
 
 class CF4(AbstractSolver):
@@ -159,17 +129,9 @@ class CF4(AbstractSolver):
         Generation Computer Systems 19 (2003).
     """
 
-    @property
-    def order(self) -> int:
-        return 4
-
-    @property
-    def reversible(self) -> bool:
-        return False
-
-    @property
-    def euclidean(self) -> bool:
-        return False
+    order = 4
+    reversible = False
+    euclidean = False
 
     def step(
         self, f, geometry, s: Float[Array, ""], y: PyTree[Array], h
@@ -189,11 +151,3 @@ class CF4(AbstractSolver):
         half = mix((1 / 4, 1 / 6, 1 / 6, -1 / 12), k1, k2, k3, k4)
         rest = mix((-1 / 12, 1 / 6, 1 / 6, 1 / 4), k1, k2, k3, k4)
         return geometry.act(rest, geometry.act(half, y))
-
-    def step_with_error(self, f, geometry, s, y, h):
-        return self.step(f, geometry, s, y, h), None
-
-
-def recomputes_stages(solver: AbstractSolver) -> bool:
-    """Whether reverse mode through a step stores no more than the registers."""
-    return isinstance(solver, CFEES25 | CFEES27)

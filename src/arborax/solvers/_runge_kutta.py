@@ -13,6 +13,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
+from .._inputs import as_count
 from .._values import shown
 from .._xla import scan
 from ..geometry import AbstractGeometry
@@ -29,11 +30,10 @@ class Tableau(eqx.Module):
     b: tuple[float, ...] = eqx.field(static=True)
     c: tuple[float, ...] = eqx.field(static=True)
     b_error: tuple[float, ...] = eqx.field(static=True)
-    order: int = eqx.field(static=True)
 
 
-def _as_tableau(scheme: Any, order: int | None) -> Tableau:
-    """Read the tableau of a Diffrax solver, or one given as such."""
+def _as_tableau(scheme: Any, order: int | None) -> tuple[Tableau, int]:
+    """The tableau and the order of a Diffrax solver, or of a tableau given as such."""
     tableau = getattr(scheme, "tableau", scheme)
     if not isinstance(tableau, diffrax.ButcherTableau):
         raise TypeError(
@@ -49,18 +49,16 @@ def _as_tableau(scheme: Any, order: int | None) -> Tableau:
         if scheme is tableau:
             raise ValueError("give the `order` of a bare Butcher tableau.")
         order = scheme.order(None)
-    assert order is not None
     stages = len(tableau.b_sol)
     a = np.zeros((stages, stages))
     for i, row in enumerate(tableau.a_lower, start=1):
         a[i, :i] = row
-    return Tableau(
-        tuple(map(tuple, a.tolist())),
-        tuple(np.asarray(tableau.b_sol).tolist()),
-        (0.0, *np.asarray(tableau.c).tolist()),
-        tuple(np.asarray(tableau.b_error).tolist()),
-        int(order),
+    b, c, b_error = (
+        tuple(np.asarray(row).tolist())
+        for row in (tableau.b_sol, tableau.c, tableau.b_error)
     )
+    own = Tableau(tuple(map(tuple, a.tolist())), b, (0.0, *c), b_error)
+    return own, as_count("order", order)
 
 
 def _stages(tableau: Tableau, evaluate: Callable, s, y, h) -> PyTree[Array]:
@@ -104,24 +102,15 @@ class RKMK(AbstractSolver):
     """
 
     tableau: Tableau
+    order: int = eqx.field(static=True)
+    reversible = False
+    euclidean = False
 
     def __init__(self, scheme=None, order: int | None = None):
         scheme = diffrax.Bosh3() if scheme is None else scheme
-        self.tableau = _as_tableau(scheme, order)
+        self.tableau, self.order = _as_tableau(scheme, order)
         if self.order > len(_BERNOULLI) + 1:
             raise ValueError(f"RKMK goes up to order {len(_BERNOULLI) + 1}.")
-
-    @property
-    def order(self) -> int:
-        return self.tableau.order
-
-    @property
-    def reversible(self) -> bool:
-        return False
-
-    @property
-    def euclidean(self) -> bool:
-        return False
 
     def _dexpinv(self, geometry: AbstractGeometry, theta, xi):
         out = term = xi
@@ -161,21 +150,12 @@ class EuclideanRK(AbstractSolver):
     """
 
     tableau: Tableau
+    order: int = eqx.field(static=True)
+    reversible = False
+    euclidean = True
 
     def __init__(self, scheme, order: int | None = None):
-        self.tableau = _as_tableau(scheme, order)
-
-    @property
-    def order(self) -> int:
-        return self.tableau.order
-
-    @property
-    def reversible(self) -> bool:
-        return False
-
-    @property
-    def euclidean(self) -> bool:
-        return True
+        self.tableau, self.order = _as_tableau(scheme, order)
 
     def step(self, f, geometry, s, y, h) -> PyTree[Array]:
         return _combined(y, h, self.tableau.b, self._slopes(f, geometry, s, y, h))
@@ -208,17 +188,9 @@ def _combined(y, h, weights, ks: list[PyTree[Array]]) -> PyTree[Array]:
 class Heun(AbstractSolver):
     """Heun's scheme, order 2 with two stages, in flat space only."""
 
-    @property
-    def order(self) -> int:
-        return 2
-
-    @property
-    def reversible(self) -> bool:
-        return False
-
-    @property
-    def euclidean(self) -> bool:
-        return True
+    order = 2
+    reversible = False
+    euclidean = True
 
     def step(self, f, geometry, s, y, h) -> PyTree[Array]:
         return EuclideanRK(diffrax.Heun()).step(f, geometry, s, y, h)

@@ -9,7 +9,8 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from .._values import is_concrete, shown
+from .._inputs import as_choice, as_count
+from .._values import is_concrete
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, LinearFields, WindowField
 from ._adjoint import AbstractAdjoint, check_adjoint, CheckpointedAdjoint
@@ -21,7 +22,6 @@ from ._checks import (
     as_times,
     check_calculus,
     check_control,
-    check_count,
     Saved,
 )
 from ._low_storage import CFEES25
@@ -29,9 +29,6 @@ from ._magnus import Magnus
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
 from ._solution import DenseStates, Solution
-
-
-_INTERPOLATIONS = ("log-ode", "geodesic", "linear")
 
 
 def build_field(
@@ -62,10 +59,7 @@ def _check_interpolation(
     kind: str, saveat: diffrax.SaveAt | None, control, geometry: AbstractGeometry
 ) -> Saved:
     """What to save, if the states between knots that this needs can be found."""
-    if not isinstance(kind, str) or kind not in _INTERPOLATIONS:
-        raise ValueError(
-            f"`interpolation` must be one of {_INTERPOLATIONS}, got {shown(kind)}."
-        )
+    as_choice("interpolation", kind, ("log-ode", "geodesic", "linear"))
     if kind == "linear" and not geometry.flat:
         raise ValueError(
             f"linear interpolation leaves {geometry}. Use `interpolation='log-ode'` or "
@@ -214,7 +208,7 @@ def solve(
     if solver is None:
         solver = Magnus() if _is_linear(fields) else CFEES25()
     solver = as_solver(solver, geometry, control.calculus)
-    check_count("substeps", substeps)
+    substeps = as_count("substeps", substeps)
     check_adjoint(adjoint, solver)
     saved = _check_interpolation(interpolation, saveat, control, geometry)
     field = build_field(fields, control, geometry, y0, args)

@@ -39,25 +39,6 @@ class window_field:
         return exact_flow(self.field, y, self.lam, h)
 
 
-def run_steps(
-    solver: AbstractSolver,
-    f: Callable,
-    geometry: AbstractGeometry,
-    y: PyTree[Array],
-    substeps: int,
-    dtype,
-) -> PyTree[Array]:
-    """`substeps` steps of a scheme over unit time, for the field `f(s, y)`."""
-    h = jnp.asarray(1 / substeps, dtype)
-    if substeps == 1:
-        return solver.step(f, geometry, jnp.zeros_like(h), y, h)
-
-    def body(z, s):
-        return solver.step(f, geometry, s, z, h), None
-
-    return scan(body, y, jnp.arange(substeps, dtype=dtype) * h)[0]
-
-
 def step_window(
     field: WindowField,
     solver: AbstractSolver,
@@ -67,9 +48,17 @@ def step_window(
     t0: Float[Array, ""],
     t1: Float[Array, ""],
 ) -> PyTree[Array]:
-    """The state at the end of a window, from the state at its start."""
+    """The state at the end of a window, from the state at its start, by `substeps`
+    steps of a scheme over unit time."""
     f = window_field(field, lam, t0, t1)
-    return run_steps(solver, f, field.geometry, y, substeps, lam.dtype)
+    h = jnp.asarray(1 / substeps, lam.dtype)
+    if substeps == 1:
+        return solver.step(f, field.geometry, jnp.zeros_like(h), y, h)
+
+    def body(z, s):
+        return solver.step(f, field.geometry, s, z, h), None
+
+    return scan(body, y, jnp.arange(substeps, dtype=lam.dtype) * h)[0]
 
 
 def run(

@@ -7,16 +7,18 @@ from ._distributed import (
     data_mesh as data_mesh,
     initialise_distributed as initialise_distributed,
 )
+from ._export import export as export
 from ._fit import fit as fit
-from ._optimisers import adamw as adamw, muon as muon
+from ._optimisers import muon as muon
 from ._orbax import OrbaxCheckpoints as OrbaxCheckpoints
+from ._registry import register as register
 from ._result import (
     Event as Event,
     FitResult as FitResult,
     History as History,
     Timings as Timings,
 )
-from ._saving import load as load, read_header as read_header, save as save
+from ._saving import load as load, save as save
 from ._step import first_nonfinite as first_nonfinite
 from .trackers import (
     JSONL as JSONL,

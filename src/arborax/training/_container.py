@@ -33,7 +33,7 @@ from .._values import shown
 
 
 MAGIC = b"\x89ABX\r\n\x1a\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 _PRELUDE = struct.Struct("<8sIQQ32s")
 _ALIGN = 64
 
@@ -96,7 +96,7 @@ def encode(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> bytes:
     return b"".join([prelude, header, gap, *chunks])
 
 
-def decode_header(raw: bytes, source: str) -> tuple[dict, int]:
+def _decode_header(raw: bytes, source: str) -> tuple[dict, int]:
     """The checked header (`arrays`, `meta`) and the place where the arrays start."""
     if len(raw) < len(MAGIC) or raw[: len(MAGIC)] != MAGIC:
         raise FileFormatError(
@@ -110,8 +110,8 @@ def decode_header(raw: bytes, source: str) -> tuple[dict, int]:
     _, version, header_size, total, digest = _PRELUDE.unpack(raw[: _PRELUDE.size])
     if version > FORMAT_VERSION:
         raise FileFormatError(
-            f"{source} has format version {version}; this arborax reads versions up "
-            f"to {FORMAT_VERSION}. Install a newer arborax."
+            f"{source} is of format {version}, written by a newer arborax; this one "
+            f"reads formats up to {FORMAT_VERSION}, so install the newer one."
         )
     if version < 1:
         raise FileFormatError(f"{source} is damaged: format version {version}.")
@@ -142,7 +142,7 @@ def decode(raw: bytes, source: str = "the file") -> tuple[dict[str, np.ndarray],
     `(arrays, meta)`. Raises `FileFormatError` for a foreign, truncated, damaged or
     newer file.
     """
-    header, start = decode_header(raw, source)
+    header, start = _decode_header(raw, source)
     arrays: dict[str, np.ndarray] = {}
     for entry in header["arrays"]:
         first = start + entry["offset"]

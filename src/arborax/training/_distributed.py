@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from .._values import shown
@@ -62,8 +63,6 @@ def broadcast_float(value: float) -> float:
     """The value of process 0, in every process, so that all take the same decision."""
     if jax.process_count() == 1:
         return float(value)
-    from jax.experimental import multihost_utils
-
     return float(multihost_utils.broadcast_one_to_all(np.float32(value)))
 
 
@@ -71,8 +70,6 @@ def any_process(flag: bool) -> bool:
     """Whether the flag is set in any process. All processes must call it together."""
     if jax.process_count() == 1:
         return flag
-    from jax.experimental import multihost_utils
-
     return bool(np.any(multihost_utils.process_allgather(np.asarray(flag))))
 
 
@@ -80,8 +77,6 @@ def broadcast_bytes(raw: bytes | None) -> bytes | None:
     """Sends bytes (or `None`) of process 0 to every process."""
     if jax.process_count() == 1:
         return raw
-    from jax.experimental import multihost_utils
-
     size = -1 if raw is None else len(raw)
     size = int(multihost_utils.broadcast_one_to_all(np.int32(size)))
     if size < 0:
@@ -124,7 +119,7 @@ class Placement:
     def replicate(self, tree: Any) -> Any:
         """Fresh copies of all arrays, on every device; safe to donate."""
         if self.mesh is None:
-            return _copy(tree)
+            return copied(tree)
 
         def put(x):
             if is_key(x):
@@ -134,11 +129,7 @@ class Placement:
                 host.shape, self.replicated, lambda index: host[index]
             )
 
-        return _copy(jax.tree.map(put, tree))
-
-    def replicate_again(self, tree: Any) -> Any:
-        """Fresh copies of arrays that are already where `replicate` put them."""
-        return _copy(tree)
+        return copied(jax.tree.map(put, tree))
 
     def batch(self, tree: Any) -> Any:
         """Puts a batch on the devices, split along its leading axis where that divides.
@@ -164,7 +155,7 @@ class Placement:
     def local(self, tree: Any) -> Any:
         """Independent copies of replicated arrays on this process's default device."""
         if self.mesh is None:
-            return _copy(tree)
+            return copied(tree)
 
         def pull(x):
             if is_key(x):
@@ -180,7 +171,8 @@ def is_key(x: Any) -> bool:
 
 
 @jax.jit
-def _copy(tree: Any) -> Any:
+def copied(tree: Any) -> Any:
+    """Fresh copies of arrays, where they are."""
     return jax.tree.map(jnp.copy, tree)
 
 

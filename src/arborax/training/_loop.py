@@ -21,7 +21,7 @@ from ._checkpoints import (
     unflatten_state,
     unpack,
 )
-from ._distributed import any_process, broadcast_bytes, is_main, Placement
+from ._distributed import any_process, broadcast_bytes, copied, is_main, Placement
 from ._result import Event, FitResult, History, StopReason, Timings
 from ._step import CompiledStep, nonfinite_leaves, StepOutput, TrainState
 from ._validation import Best, Validator
@@ -153,7 +153,10 @@ class Run:
                 "best": best,
                 "has_best": self.best_params is not None,
                 "clock": dataclasses.asdict(self.clock),
-                "validation": plain_records(self.history.validation),
+                "validation": [
+                    {k: v if isinstance(v, float) else plain(v) for k, v in r.items()}
+                    for r in self.history.validation
+                ],
             }
             self.checkpoints.save(self.step, arrays, meta)
         self.saved_step = self.step
@@ -244,7 +247,7 @@ class Run:
         value, extra = self.validator(self.shown)
         improved = self.best.improves(value)
         if improved:
-            self.best_params = self.place.replicate_again(self.shown)
+            self.best_params = copied(self.shown)
         seconds = time.perf_counter() - start
         self.clock.validation += seconds
         if self.step == 0:
@@ -397,11 +400,3 @@ class Run:
             record["failure"] = plain(self.failure)
         self.emit("stop", record)
         return result
-
-
-def plain_records(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Validation records as JSON holds them, a non-finite metric included."""
-    return [
-        {k: v if isinstance(v, float) else plain(v) for k, v in r.items()}
-        for r in records
-    ]

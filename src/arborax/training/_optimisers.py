@@ -7,22 +7,8 @@ import jax
 import numpy as np
 
 from .._extras import require
+from .._inputs import as_choice
 from .._values import is_concrete
-
-
-def adamw(
-    learning_rate: float | Callable, weight_decay: float = 1e-6, **options: Any
-) -> Any:
-    """AdamW (`optax.adamw`) with the library's default decay.
-
-    **Arguments:**
-
-    - `learning_rate`: a number or an Optax schedule.
-    - `weight_decay`: decoupled decay, applied to every parameter.
-    - `options`: further arguments of `optax.adamw`.
-    """
-    optax = require("optax", "train", "abx.fit")
-    return optax.adamw(learning_rate, weight_decay=weight_decay, **options)
 
 
 def muon(
@@ -30,7 +16,6 @@ def muon(
     weight_decay: float = 1e-6,
     *,
     layout: Literal["equinox", "optax"] = "equinox",
-    select: Callable[[Any], bool] | None = None,
     **options: Any,
 ) -> Any:
     """Muon for the matrices of a model, AdamW for the rest (`optax.contrib.muon`).
@@ -48,23 +33,17 @@ def muon(
         `"optax"` reads it as `(in, out)`, which for Equinox models inverts the ratio of
         fans: this is what the published runs did. Square matrices do not tell them
         apart.
-    - `select`: which arrays go to Muon; all those of rank 2 by default. Selected arrays
-        of higher rank are read as stacks of matrices over their leading axes.
     - `options`: further arguments of `optax.contrib.muon`.
 
     Reference: Jordan et al., "Muon: an optimizer for hidden layers" (2024).
     """
     contrib = require("optax.contrib", "train", "abx.fit with Muon")
-    if layout not in ("equinox", "optax"):
-        raise ValueError(f'layout must be "equinox" or "optax", got {layout!r}.')
-    if layout == "equinox":
-        axes = contrib.MuonDimensionNumbers(reduction_axis=-1, output_axis=-2)
-    else:
-        axes = contrib.MuonDimensionNumbers(reduction_axis=-2, output_axis=-1)
-    chosen = (lambda x: x.ndim == 2) if select is None else select
+    as_choice("layout", layout, ("equinox", "optax"))
+    inner, outer = (-1, -2) if layout == "equinox" else (-2, -1)
+    axes = contrib.MuonDimensionNumbers(reduction_axis=inner, output_axis=outer)
 
     def dimension_numbers(params: Any) -> Any:
-        return jax.tree.map(lambda x: axes if chosen(x) else None, params)
+        return jax.tree.map(lambda x: axes if x.ndim == 2 else None, params)
 
     return contrib.muon(
         learning_rate,
@@ -74,11 +53,16 @@ def muon(
     )
 
 
-_NAMED: dict[str, tuple[Callable, float]] = {
-    "adamw": (adamw, 1e-3),
-    "muon": (muon, 5e-4),
-    "muon-published": (lambda *a, **k: muon(*a, layout="optax", **k), 5e-4),
-}
+def _named(name: str, learning_rate: Any, weight_decay: Any) -> Any:
+    """An optimiser by its name; `None` stands for a default."""
+    decay = 1e-6 if weight_decay is None else weight_decay
+    rates = {"adamw": 1e-3, "muon": 5e-4, "muon-published": 5e-4}
+    rate = rates[as_choice("optimiser", name, tuple(rates))]
+    rate = rate if learning_rate is None else learning_rate
+    if name == "adamw":
+        optax = require("optax", "train", "abx.fit")
+        return optax.adamw(rate, weight_decay=decay)
+    return muon(rate, decay, layout="equinox" if name == "muon" else "optax")
 
 
 def _is_rate(value: Any) -> bool:
@@ -113,16 +97,7 @@ def make_optimiser(
                 f"{value!r:.40}."
             )
     if isinstance(optimiser, str):
-        if optimiser not in _NAMED:
-            raise ValueError(
-                f"optimiser must be one of {sorted(_NAMED)} or an Optax "
-                f"transformation, got {optimiser!r}."
-            )
-        make, default_rate = _NAMED[optimiser]
-        rule = make(
-            default_rate if learning_rate is None else learning_rate,
-            weight_decay=1e-6 if weight_decay is None else weight_decay,
-        )
+        rule = _named(optimiser, learning_rate, weight_decay)
     elif hasattr(optimiser, "init") and hasattr(optimiser, "update"):
         if learning_rate is not None or weight_decay is not None:
             raise ValueError(
@@ -132,8 +107,8 @@ def make_optimiser(
         rule = optimiser
     else:
         raise TypeError(
-            f"optimiser must be one of {sorted(_NAMED)} or an Optax transformation, "
-            f"got a {type(optimiser).__name__}."
+            '`optimiser` must be "adamw", "muon" or an Optax transformation, got a '
+            f"{type(optimiser).__name__}."
         )
     if clip is None:
         return optax.with_extra_args_support(rule)

@@ -26,12 +26,6 @@ class History:
     aux: dict[str, list[float]] = dataclasses.field(default_factory=dict)
     validation: list[dict[str, Any]] = dataclasses.field(default_factory=list)
 
-    def curve(self, name: str = "metric") -> tuple[np.ndarray, np.ndarray]:
-        """A curve of the validations, as arrays `(steps, values)`."""
-        records = [r for r in self.validation if name in r]
-        steps = np.array([r["step"] for r in records], dtype=int)
-        return steps, np.array([r[name] for r in records], dtype=float)
-
     def to_arrays(self) -> dict[str, np.ndarray]:
         """The per-step curves as named float64 arrays."""
         columns = {"loss": self.loss, "gradient_norm": self.gradient_norm}

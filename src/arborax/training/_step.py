@@ -1,6 +1,7 @@
 """The one compiled step: donated state, and a guard against non-finite numbers."""
 
 import contextlib
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator
@@ -73,46 +74,38 @@ def call_objective(objective: Callable, model: Any, batch: Any, key: Any) -> Any
     return loss, jax.tree.map(lambda x: jax.lax.stop_gradient(jnp.asarray(x)), aux)
 
 
+@dataclasses.dataclass
 class CompiledStep:
     """`state, output = step(state, batch)`, after `compile`.
 
     A batch of another shape or dtype is an error, not a silent second compilation.
     """
 
-    def __init__(
-        self,
-        objective: Callable,
-        optimiser: Any,
-        static: Any,
-        key: jax.Array,
-        place: Placement,
-        average: float | None = None,
-    ):
-        self._place = place
-        self._average = average
-        self._frozen: Any = None
-        self._key = place.replicate(key)
-        self._static = static
-        self._objective = objective
-        self._optimiser = optimiser
-        self._compiled: Any = None
-        self._signature: Any = None
-        self._rest: Any = None
-        self.compile_seconds = 0.0
+    objective: Callable
+    optimiser: Any
+    static: Any
+    key: jax.Array
+    place: Placement
+    average: float | None = None
+    compile_seconds: float = 0.0
+    _frozen: Any = None
+    _compiled: Any = None
+    _signature: Any = None
+    _rest: Any = None
 
     def _step(self, state: TrainState, frozen: Any, arrays: Any, key: Any) -> Any:
         optax = require("optax", "train", "abx.fit")
         batch = eqx.combine(arrays, self._rest)
 
         def loss_of(params):
-            model = eqx.combine(params, frozen, self._static)
+            model = eqx.combine(params, frozen, self.static)
             step_key = jr.fold_in(key, state.step)
-            return call_objective(self._objective, model, batch, step_key)
+            return call_objective(self.objective, model, batch, step_key)
 
         (loss, aux), grads = jax.value_and_grad(loss_of, has_aux=True)(state.params)
         with _lenient():
             norm = optax.tree.norm(grads)
-            updates, opt_state = self._optimiser.update(
+            updates, opt_state = self.optimiser.update(
                 grads, state.opt_state, state.params, value=loss
             )
             params = optax.apply_updates(state.params, updates)
@@ -132,10 +125,10 @@ class CompiledStep:
 
     def _mean(self, state: TrainState, params: Any) -> Any:
         """The moving average; early on over fewer steps, to forget where it began."""
-        if self._average is None:
+        if self.average is None:
             return None
         step = state.step.astype(jnp.float32)
-        decay = jnp.minimum(self._average, (1 + step) / (10 + step))
+        decay = jnp.minimum(self.average, (1 + step) / (10 + step))
 
         def mix(old, new):
             return old + (1 - decay).astype(old.dtype) * (new - old)
@@ -144,29 +137,29 @@ class CompiledStep:
 
     def compile(self, state: TrainState, batch: Any, frozen: Any) -> None:
         """Traces and compiles for the shapes of this batch; keeps the time it took."""
-        self._frozen = self._place.replicate(frozen)
+        self._frozen, self.key = self.place.replicate((frozen, self.key))
         arrays, self._rest = eqx.partition(batch, _is_traced)
-        arrays = self._place.batch(arrays)
+        arrays = self.place.batch(arrays)
         self._signature = _signature(arrays)
         options: dict[str, Any] = {"donate_argnums": 0}
-        if self._place.mesh is not None:
-            options["out_shardings"] = self._place.replicated
+        if self.place.mesh is not None:
+            options["out_shardings"] = self.place.replicated
         start = time.perf_counter()
         jitted = jax.jit(self._step, **options)
-        lowered = jitted.lower(state, self._frozen, arrays, self._key)
+        lowered = jitted.lower(state, self._frozen, arrays, self.key)
         self._compiled = lowered.compile()
         self.compile_seconds = time.perf_counter() - start
 
     def __call__(self, state: TrainState, batch: Any) -> tuple[TrainState, StepOutput]:
         arrays, _ = eqx.partition(batch, _is_traced)
-        arrays = self._place.batch(arrays)
+        arrays = self.place.batch(arrays)
         if _signature(arrays) != self._signature:
             raise ValueError(
                 "the step is compiled once, for batches of one shape. Expected "
                 f"{_text(self._signature)}, got {_text(_signature(arrays))}. Let "
                 "`data(key, step)` return the same shapes and dtypes at every step."
             )
-        return self._compiled(state, self._frozen, arrays, self._key)
+        return self._compiled(state, self._frozen, arrays, self.key)
 
 
 @contextlib.contextmanager

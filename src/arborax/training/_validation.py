@@ -37,6 +37,7 @@ def _pair(out: Any) -> tuple[Any, Any]:
     return (out[0], out[1]) if isinstance(out, tuple) and len(out) == 2 else (out, {})
 
 
+@dataclasses.dataclass
 class Validator:
     """Evaluates a state's parameters: `validator(params) -> (value, extra)`.
 
@@ -47,47 +48,40 @@ class Validator:
     same key.
     """
 
-    def __init__(
-        self,
-        metric: Callable | None,
-        validation: Any,
-        objective: Callable,
-        batch_size: int | None,
-        frozen: Any,
-        static: Any,
-        key: jax.Array,
-        place: Placement,
-    ):
-        self._metric, self._validation, self._place = metric, validation, place
-        self._frozen, self._static, self._key = frozen, static, key
-        if metric is None:
-            self._size = leading_size(validation, "validation")
-            self._batch = min(batch_size or self._size, self._size)
-            self._frozen, self._key = place.replicate((frozen, key))
+    metric: Callable | None
+    validation: Any
+    objective: Callable
+    batch_size: int | None
+    frozen: Any
+    static: Any
+    key: jax.Array
+    place: Placement
 
-            @eqx.filter_jit
-            def evaluate(model: Any, batch: Any, key: Any) -> Any:
-                return call_objective(objective, model, batch, key)[0]
-
-            self._evaluate = evaluate
+    def __post_init__(self):
+        if self.metric is None:
+            self._size = leading_size(self.validation, "validation")
+            self.frozen, self.key = self.place.replicate((self.frozen, self.key))
+            self._evaluate = eqx.filter_jit(
+                lambda m, batch, key: call_objective(self.objective, m, batch, key)[0]
+            )
 
     def _mean_objective(self, model: Any) -> float:
-        total = 0.0
-        for first in range(0, self._size, self._batch):
-            rows = slice(first, min(first + self._batch, self._size))
-            batch = take_rows(self._validation, rows)
+        size, total = min(self.batch_size or self._size, self._size), 0.0
+        for first in range(0, self._size, size):
+            rows = slice(first, min(first + size, self._size))
+            batch = take_rows(self.validation, rows)
             arrays, rest = eqx.partition(batch, is_array)
-            batch = eqx.combine(self._place.batch(arrays), rest)
-            loss = self._evaluate(model, batch, self._key)
+            batch = eqx.combine(self.place.batch(arrays), rest)
+            loss = self._evaluate(model, batch, self.key)
             total += float(loss) * (rows.stop - rows.start)
         return total / self._size
 
     def __call__(self, params: Any) -> tuple[float, dict[str, Any]]:
-        if self._metric is None:
-            model = eqx.combine(params, self._frozen, self._static)
+        if self.metric is None:
+            model = eqx.combine(params, self.frozen, self.static)
             return broadcast_float(self._mean_objective(model)), {}
-        model = eqx.combine(self._place.local(params), self._frozen, self._static)
-        value, extra = _pair(self._metric(model, self._validation, self._key))
+        model = eqx.combine(self.place.local(params), self.frozen, self.static)
+        value, extra = _pair(self.metric(model, self.validation, self.key))
         if np.shape(value) != ():
             raise ValueError(
                 "the metric must return a scalar, or (scalar, dictionary); got shape "

@@ -41,18 +41,6 @@ def _real(name: str, value: Any, axes: int = 1, empty: bool = False) -> Any:
     return array
 
 
-def _statistic(statistic: Any) -> None:
-    if not callable(statistic):
-        raise TypeError(
-            "`statistic` must be a function of two samples, such as `ks`, got "
-            f"{shown(statistic)}."
-        )
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    return np.random.default_rng(as_count("seed", seed, 0))
-
-
 def _distribution_gap(x: Any, y: Any) -> tuple[Any, Any]:
     """Sorted pooled values and `F_x - F_y` just after each of them, along axis 0."""
     x, y = _real("x", x, empty=True), _real("y", y, empty=True)
@@ -124,59 +112,6 @@ def quantile_errors(
     xp = _namespace(x, y)
     p = xp.asarray(levels, dtype=x.dtype)
     return xp.quantile(x, p, axis=0) - xp.quantile(y, p.astype(y.dtype), axis=0)
-
-
-def at_horizons(
-    statistic: Callable[[Any, Any], Any],
-    x: Float[Array | np.ndarray, "samples times *shape"],
-    y: Float[Array | np.ndarray, "others times *shape"],
-    horizons: Sequence[int],
-    batch_size: int | None = None,
-) -> Float[Array | np.ndarray, "horizons ..."]:
-    """A two-sample statistic of the values at certain times.
-
-    **Arguments:**
-
-    - `statistic`: for example `ks` or `wasserstein1`.
-    - `x`, `y`: generated and true paths.
-    - `horizons`: indices of times, for example `(128, 256, 384, 512)`.
-    - `batch_size`: `None` pools all paths. A number gives the mean over consecutive
-        batches of that size (a last partial one is left out): the metric of published
-        tables, whose floor is that of the small batch.
-
-    **Returns:**
-
-    One row per horizon.
-    """
-    _statistic(statistic)
-    x, y = _real("x", x, 2), _real("y", y, 2)
-    if not isinstance(horizons, list | tuple | np.ndarray) or not len(horizons):
-        raise TypeError(f"`horizons` must be a list of indices, got {shown(horizons)}.")
-    index = np.asarray(horizons)
-    if index.dtype.kind not in "iu" or index.ndim != 1:
-        raise TypeError(f"`horizons` must be whole numbers, got {shown(horizons)}.")
-    if x.shape[1] != y.shape[1]:
-        raise ValueError(
-            f"paths must have equally many times, got {x.shape[1]} and {y.shape[1]}."
-        )
-    if index.max() >= x.shape[1] or index.min() < -x.shape[1]:
-        raise ValueError(
-            f"horizons {tuple(horizons)} lie outside paths of {x.shape[1]} times."
-        )
-    x, y = x[:, index], y[:, index]
-    if batch_size is None:
-        return statistic(x, y)
-    batches = min(x.shape[0], y.shape[0]) // as_count("batch_size", batch_size)
-    if batches == 0:
-        raise ValueError(
-            f"batch_size {batch_size} exceeds the number of paths "
-            f"{min(x.shape[0], y.shape[0])}."
-        )
-    parts = [slice(i * batch_size, (i + 1) * batch_size) for i in range(batches)]
-    total = statistic(x[parts[0]], y[parts[0]])
-    for part in parts[1:]:
-        total = total + statistic(x[part], y[part])
-    return total / batches
 
 
 def window_returns(
@@ -258,8 +193,7 @@ def self_floor(
 
     **Arguments:**
 
-    - `statistic`: a function of two samples, for example `ks` or
-        `lambda x, y: at_horizons(ks, x, y, (128, 256))`.
+    - `statistic`: a function of two samples, for example `ks`.
     - `samples`: draws of the true law along the first axis.
     - `size`: size of each of the two samples, at most half of all (the default). The
         floor falls as `size ** -1/2`: take the size at which models are compared.
@@ -270,7 +204,11 @@ def self_floor(
     A `Floor`: mean, standard deviation and 95 % quantile over the splits, and all
     values.
     """
-    _statistic(statistic)
+    if not callable(statistic):
+        raise TypeError(
+            "`statistic` must be a function of two samples, such as `ks`, got "
+            f"{shown(statistic)}."
+        )
     samples, repeats = _real("samples", samples), as_count("repeats", repeats)
     total = samples.shape[0]
     half = total // 2 if size is None else as_count("size", size)
@@ -278,16 +216,14 @@ def self_floor(
         raise ValueError(
             f"size must be between 1 and half of the {total} samples, got {half}."
         )
-    rng = _generator(seed)
-    values = []
-    for _ in range(repeats):
-        order = rng.permutation(total)
-        values.append(
-            np.asarray(
-                statistic(samples[order[:half]], samples[order[half : 2 * half]])
-            )
-        )
-    stacked = np.stack(values)
+    rng = np.random.default_rng(as_count("seed", seed, 0))
+    orders = [rng.permutation(total) for _ in range(repeats)]
+    stacked = np.stack(
+        [
+            np.asarray(statistic(samples[k[:half]], samples[k[half : 2 * half]]))
+            for k in orders
+        ]
+    )
     return Floor(
         stacked.mean(axis=0),
         stacked.std(axis=0, ddof=1 if repeats > 1 else 0),
@@ -296,36 +232,14 @@ def self_floor(
     )
 
 
-def moment_matched_gaussian(
-    samples: Float[Array | np.ndarray, "samples ..."], size: int, seed: int = 0
-) -> Float[np.ndarray, "size ..."]:
-    """Independent Gaussians with the mean and standard deviation of each column.
-
-    The trivial reference of marginal metrics: a model should beat it.
-    """
-    x = np.asarray(_real("samples", samples))
-    if x.shape[0] < 2:
-        raise ValueError("a standard deviation needs at least two samples, got one.")
-    size = as_count("size", size)
-    noise = _generator(seed).standard_normal((size, *x.shape[1:]))
-    return x.mean(axis=0) + x.std(axis=0, ddof=1) * noise.astype(x.dtype)
-
-
-def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
-    a, b = _real("a", a, 2), _real("b", b, 2)
-    if a.shape[-2:] != b.shape[-2:]:
-        raise ValueError(f"matrices differ in shape: {a.shape} and {b.shape}.")
-    return a, b
-
-
 def frobenius(a: Matrices, b: Matrices) -> Batched:
     """Frobenius norm of `a - b` over the last two axes; its gradient at 0 is 0."""
-    a, b = _matrices(a, b)
+    a, b = _real("a", a, 2), _real("b", b, 2)
     xp = _namespace(a, b)
     try:
         np.broadcast_shapes(a.shape, b.shape)
     except ValueError:
-        raise ValueError(f"batches do not fit: {a.shape} and {b.shape}.") from None
+        raise ValueError(f"matrices do not fit: {a.shape} and {b.shape}.") from None
     squared = xp.sum((a - b) ** 2, axis=(-2, -1))
     zero = squared == 0
     root = xp.sqrt(xp.where(zero, xp.ones_like(squared), squared))
@@ -346,25 +260,3 @@ def rotation_error(
     ratio = xp.divide(frobenius(a, b), 2 * 2**0.5)
     ratio = xp.minimum(ratio, xp.full_like(ratio, 1 - 1e-5))
     return 2 * xp.arcsin(ratio) * (180 / np.pi)
-
-
-def eigenvalue_wasserstein1(
-    a: Float[Array | np.ndarray, "samples *shape n n"],
-    b: Float[Array | np.ndarray, "others *shape n n"],
-) -> Result:
-    """`wasserstein1` of the sorted eigenvalues of SPD matrices, mean over eigenvalues.
-
-    Eigenvalues are clipped below at 1e-12.
-    """
-    a, b = _matrices(_real("a", a, 3), _real("b", b, 3))
-    if a.shape[-1] != a.shape[-2]:
-        raise ValueError(f"eigenvalues need square matrices, got {a.shape}.")
-    xp = _namespace(a, b)
-
-    def spectrum(matrices):
-        if matrices.dtype.itemsize < 4:  # unknown to linear algebra
-            matrices = matrices.astype(np.float32)
-        values = xp.linalg.eigvalsh(matrices)
-        return xp.maximum(values, xp.full_like(values, 1e-12))
-
-    return xp.mean(wasserstein1(spectrum(a), spectrum(b)), axis=-1)

@@ -8,11 +8,14 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from arborax.training import save
+from arborax.training import register, save
 
 from .results import RunFolder
 from .task import AbstractTask
 from .training import parameter_count, train
+
+
+register("arborax_experiments")  # so that files may name the classes of experiments
 
 
 def run(

@@ -1,0 +1,140 @@
+"""Classification of series."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from ._models import last_output, make_model
+from ._sequence import check_targets, SequenceEstimator
+
+
+def cross_entropy(model: Any, batch: Any, key: Any) -> jax.Array:
+    """Weighted mean of the cross-entropy of labels after the last sample."""
+    items, lengths, labels, weights = batch
+    logits = jax.vmap(lambda item, n: last_output(model, item, n))(items, lengths)
+    logs = jax.nn.log_softmax(logits)
+    picked = jnp.take_along_axis(logs, labels[:, None], axis=1)[:, 0]
+    return -jnp.sum(picked * weights) / jnp.sum(weights)
+
+
+class SequenceClassifier(ClassifierMixin, SequenceEstimator):
+    """Classifies series by a sequence model, B-NRDE by default.
+
+    The model reads the standardised series with time as first channel; the class
+    probabilities are the softmax of its output after the last sample. Trained by
+    [`arborax.fit`][] on the cross-entropy, with early stopping on held-out series.
+    Series may have any lengths and gaps.
+
+    !!! example
+
+        ```python
+        model = abx.estimators.SequenceClassifier(steps=500, random_state=0)
+        model.fit(X, y).score(X_test, y_test)
+        model.predict_proba(X_test)
+        ```
+    """
+
+    def __init__(
+        self,
+        model: Any = "bnrde",
+        *,
+        options: Any = None,
+        class_weight: Any = None,
+        steps: int = 1000,
+        batch_size: int = 64,
+        learning_rate: float | None = 3e-3,
+        optimiser: Any = "adamw",
+        validation: float | None = 0.2,
+        patience: int | None = 20,
+        average: float | None = 0.99,
+        standardise: bool = True,
+        time: bool = True,
+        channels_last: bool = True,
+        random_state: Any = None,
+        progress: bool = False,
+    ):
+        """**Arguments:**
+
+        - `model`: `"bnrde"`, `"log-ncde"`, `"nrde"`, `"ncde"`, `"ncde++"`, `"gru"`,
+            `"mnode"`, `"xlstm"`; a function `(channels, output, *, key, **options)`
+            that builds a model; or a model.
+        - `options`: of the model, a dictionary. B-NRDE also takes `alg` (`"ito"`,
+            `"shuffle"`, ...) and `log_depth`; without `window` a path has about 16
+            windows.
+        - `class_weight`: `"balanced"` or a dictionary, as in scikit-learn.
+        - `steps`, `batch_size`, `learning_rate`, `optimiser`, `average`, `patience`,
+            `progress`: of [`arborax.fit`][].
+        - `validation`: fraction of the series that is held out to choose the best
+            weights and to stop; `None` trains on all for `steps` steps.
+        - `standardise`: in the units of the training data.
+        - `time`: add time as first channel, from 0 to 1 over the longest series.
+        - `channels_last`: `False` for arrays `(n, channels, times)`.
+        - `random_state`: seed of weights, batches and split.
+        """
+        self.model = model
+        self.options = options
+        self.class_weight = class_weight
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.optimiser = optimiser
+        self.validation = validation
+        self.patience = patience
+        self.average = average
+        self.standardise = standardise
+        self.time = time
+        self.channels_last = channels_last
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any) -> "SequenceClassifier":
+        """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with labels
+        `y`, numbers or names, `(n,)`."""
+        path, key = self._start(X)
+        y = column_or_1d(check_targets(path, y), warn=True)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"`y` has only one class, {self.classes_[0]!r}; a classifier needs at "
+                "least two."
+            )
+        weights = compute_sample_weight(self.class_weight, y)
+        init, train = jr.split(key)
+        model = self._build(init)
+        items, lengths = self._items(model, path)
+        dtype = path.xs.dtype
+        data = items, lengths, labels.astype(np.int32), weights.astype(dtype)
+        self._train(model, data, cross_entropy, train, labels)
+        return self
+
+    def _build(self, key: Any) -> Any:
+        return make_model(
+            self.model,
+            self._channels,
+            len(self.classes_),
+            times=self.length_,
+            options=self.options,
+            key=key,
+        )
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Logits `(n, classes)`; for two classes their difference `(n,)`."""
+        logits = self._outputs(X)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities `(n, classes)`, in the order of `classes_`."""
+        return np.asarray(jax.nn.softmax(self._outputs(X)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most likely class of each series."""
+        best = np.argmax(self._outputs(X), axis=1)
+        return self.classes_[best]

@@ -1,0 +1,89 @@
+"""Collections of series, as all estimators take them."""
+
+from typing import Any
+
+import numpy as np
+
+from .._inputs import as_numbers
+from ..paths import SampledPath
+
+
+def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
+    """A batch of paths from any collection of series.
+
+    **Arguments:**
+
+    - `X`: one of
+
+        | what | shape |
+        |---|---|
+        | array | `(n, times, channels)`, or `(n, times)` for one channel |
+        | list of arrays or data frames, of unequal length | each `(times, channels)` |
+        | [`arborax.SampledPath`][] | batch shape `(n,)` |
+        | pandas frame with a series in each cell (sktime, `nested_univ`) | one row per sample, one column per channel |
+        | pandas frame with an index of pairs (sktime, `pd-multiindex`) | one row per sample and time |
+
+        NaN marks a missing value.
+    - `channels_last`: `False` for arrays and lists with channels first, as aeon and
+        sktime have them: `(n, channels, times)`.
+
+    **Returns:**
+
+    A [`arborax.SampledPath`][] with batch shape `(n,)`.
+    """  # noqa: E501
+    if isinstance(X, SampledPath):
+        if len(X.batch_shape) != 1 or not X.batch_shape[0]:
+            raise ValueError(
+                "an estimator takes a batch of paths, with one batch axis, got batch "
+                f"shape {X.batch_shape}. For one path use `xs[None]`."
+            )
+        return X
+    if hasattr(X, "columns"):
+        return SampledPath.from_list(*_from_frame(X))
+    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) > 0:
+        series: list[Any] = [
+            part.to_numpy() if hasattr(part, "to_numpy") else part for part in X
+        ]
+        if channels_last or np.ndim(series[0]) < 2:
+            return SampledPath.from_list(series)
+        return SampledPath.from_list([np.asarray(part).T for part in series])
+    if hasattr(X, "toarray"):
+        raise TypeError(
+            "a sparse matrix is not a collection of series; use `.toarray()`."
+        )
+    array = np.asarray(as_numbers("X", X))
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported; `X` must be real.")
+    if array.ndim not in (2, 3):
+        raise ValueError(
+            f"`X` must have shape (n, times, channels), got {array.shape}. Reshape "
+            "your data: one series is `x[None]`, one channel is `x[..., None]`."
+        )
+    if 0 in array.shape:
+        what = "feature" if len(array) else "sample"
+        raise ValueError(
+            f"Found array with 0 {what}(s) (shape={array.shape}) while a minimum of 1 "
+            "is required: `X` needs series with times and channels."
+        )
+    array = array[..., None] if array.ndim == 2 else array
+    return SampledPath.from_list(
+        list(array if channels_last else np.swapaxes(array, 1, 2))
+    )
+
+
+def _from_frame(X: Any) -> tuple[list, list | None]:
+    """Series, and their times, of the frames that sktime uses."""
+    index = X.index
+    if getattr(index, "nlevels", 1) == 2:
+        labels = index.get_level_values(0)
+        parts = [X.loc[label] for label in dict.fromkeys(labels)]
+        clocks = [part.index.to_numpy() for part in parts]
+        return [part.to_numpy() for part in parts], clocks
+    nested = hasattr(X, "iloc") and X.size > 0 and np.ndim(X.iloc[0, 0]) == 1
+    if not nested:
+        raise TypeError(
+            "a data frame does not say which rows belong together: use "
+            "`SampledPath.from_dataframe(df, time=..., group=...)`."
+        )
+    rows = ([np.asarray(cell, float) for cell in row] for row in X.to_numpy())
+    return [np.stack(row, axis=1) for row in rows], None

@@ -1,0 +1,194 @@
+"""Support vector machines and Gaussian processes with signature kernels."""
+
+from typing import Any
+
+import equinox as eqx
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.svm import SVC
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from .._inputs import as_number
+from ..kernels import SignatureKernel
+from ..paths import SampledPath
+from ._blocks import blocks
+from ._collections import as_paths
+from ._features import check_channels, series_tags
+from ._scaling import Scaling
+from ._sequence import check_targets
+
+
+BLOCK = 64
+
+
+@eqx.filter_jit
+def _standardise(scaling: Scaling, path: SampledPath) -> SampledPath:
+    return scaling.apply(path)
+
+
+class KernelEstimator(BaseEstimator):
+    """A signature kernel of standardised series, fixed by the training data."""
+
+    kind: Any
+    depth: int | None
+    kernel_options: Any
+    standardise: bool
+    channels_last: bool
+
+    def _fit_gram(self, X: Any) -> tuple[SampledPath, np.ndarray]:
+        """Training paths and their Gram matrix; learns units and the scale."""
+        path = as_paths(X, channels_last=self.channels_last)
+        self.n_features_in_ = path.dim
+        names = [f"x{k}" for k in range(path.dim)]
+        self.scaling_ = Scaling.of(path, names, self.standardise)
+        usual = dict(scale="auto", normalise=True, add_time=True, add_basepoint=True)
+        options = usual | dict(self.kernel_options or {})
+        kernel = SignatureKernel(self.kind, self.depth, **options)  # pyright: ignore
+        self.paths_ = _standardise(self.scaling_, path)
+        self.kernel_ = kernel.fit(self.paths_)
+        return path, np.asarray(self.kernel_.gram(self.paths_), np.float64)
+
+    def gram(self, X: Any) -> np.ndarray:
+        """The kernel of series `X` with those of `fit`, `(n, training series)`."""
+        check_is_fitted(self)
+        path = as_paths(X, channels_last=self.channels_last)
+        check_channels(self, path)
+        rows = []
+        for block, count in blocks(path, self.paths_.num_times, BLOCK):
+            block = _standardise(self.scaling_, block)
+            rows.append(np.asarray(self.kernel_.gram(block, self.paths_))[:count])
+        return np.concatenate(rows).astype(np.float64)
+
+    def __sklearn_tags__(self):
+        return series_tags(super().__sklearn_tags__())
+
+
+class SignatureKernelClassifier(ClassifierMixin, KernelEstimator):
+    """A support vector machine with a signature kernel.
+
+    `sklearn.svm.SVC` on the Gram matrix of [`arborax.SignatureKernel`][], whose scale
+    is fixed by the training series. Cost: one kernel for each pair of training series,
+    and for each pair of a new and a training one.
+    """
+
+    def __init__(
+        self,
+        kind: Any = "geometric",
+        depth: int | None = None,
+        *,
+        kernel_options: Any = None,
+        C: float = 10.0,
+        class_weight: Any = None,
+        standardise: bool = True,
+        channels_last: bool = True,
+    ):
+        """**Arguments:**
+
+        - `kind`, `depth`: of [`arborax.SignatureKernel`][].
+        - `kernel_options`: its further options, a dictionary. By default
+            `scale="auto"`, `normalise=True`, `add_time=True` and `add_basepoint=True`.
+        - `C`, `class_weight`: of `sklearn.svm.SVC`.
+        - `standardise`, `channels_last`: as in
+            [`arborax.estimators.SignatureFeatures`][].
+        """
+        self.kind = kind
+        self.depth = depth
+        self.kernel_options = kernel_options
+        self.C = C
+        self.class_weight = class_weight
+        self.standardise = standardise
+        self.channels_last = channels_last
+
+    def fit(self, X: Any, y: Any) -> "SignatureKernelClassifier":
+        """Series `X` (see [`arborax.estimators.as_paths`][]) with labels `y`."""
+        path = as_paths(X, channels_last=self.channels_last)
+        y = column_or_1d(check_targets(path, y), warn=True)
+        check_classification_targets(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                f"`y` has only one class, {y[0]!r}; a classifier needs at least two."
+            )
+        _, gram = self._fit_gram(path)
+        svm = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight)
+        self.svm_ = svm.fit(gram, y)
+        self.classes_ = self.svm_.classes_
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """That of `sklearn.svm.SVC`."""
+        gram = self.gram(X)
+        return self.svm_.decision_function(gram)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each series."""
+        gram = self.gram(X)
+        return self.svm_.predict(gram)
+
+
+class SignatureKernelRegressor(RegressorMixin, KernelEstimator):
+    r"""Kernel ridge regression, or the Gaussian process whose mean it is.
+
+    With $K$ the Gram matrix of the training series and targets in their standard
+    units, the prediction is $k^T (K + \alpha)^{-1} y$, and the variance of the process
+    $k(x, x) - k^T (K + \alpha)^{-1} k$. Cost: that of the Gram matrix, and one
+    Cholesky factor of it.
+    """
+
+    def __init__(
+        self,
+        kind: Any = "geometric",
+        depth: int | None = None,
+        *,
+        kernel_options: Any = None,
+        alpha: float = 1e-2,
+        standardise: bool = True,
+        channels_last: bool = True,
+    ):
+        """**Arguments:** as [`arborax.estimators.SignatureKernelClassifier`][], and
+
+        - `alpha`: the ridge, which is the variance of the noise of the process, in
+            units of the variance of the targets.
+        """
+        self.kind = kind
+        self.depth = depth
+        self.kernel_options = kernel_options
+        self.alpha = alpha
+        self.standardise = standardise
+        self.channels_last = channels_last
+
+    def fit(self, X: Any, y: Any) -> "SignatureKernelRegressor":
+        """Series `X` with targets `(n,)` or `(n, outputs)`."""
+        path = as_paths(X, channels_last=self.channels_last)
+        y = np.asarray(check_targets(path, y), np.float64)
+        if not np.isfinite(y).all():
+            raise ValueError("`y` contains NaN or infinity.")
+        as_number("alpha", self.alpha, 0, above=True)
+        _, gram = self._fit_gram(path)
+        self.target_mean_, deviation = y.mean(axis=0), y.std(axis=0)
+        self.target_deviation_ = np.where(deviation > 0, deviation, 1.0)
+        self._factor = cho_factor(gram + self.alpha * np.eye(len(gram)), lower=True)
+        scaled = (y - self.target_mean_) / self.target_deviation_
+        self.dual_coef_ = cho_solve(self._factor, scaled)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Predicted targets; with `return_std` also the standard deviations of the
+        Gaussian process, noise not included."""
+        path = as_paths(X, channels_last=self.channels_last)
+        gram = self.gram(path)
+        mean = gram @ self.dual_coef_ * self.target_deviation_ + self.target_mean_
+        if not return_std:
+            return mean
+        block = _standardise(self.scaling_, path)
+        own = np.asarray(self.kernel_(block, block), np.float64)
+        lost = np.sum(gram * cho_solve(self._factor, gram.T).T, axis=1)
+        spread = np.sqrt(np.maximum(own - lost, 0.0))
+        spread = spread.reshape(-1, *(1,) * np.ndim(self.target_mean_))
+        return mean, spread * self.target_deviation_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags

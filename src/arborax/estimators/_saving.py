@@ -1,0 +1,80 @@
+"""Fitted estimators in one file, and in a pickle."""
+
+import dataclasses
+import os
+import pathlib
+import tempfile
+from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..training import FileFormatError, load, save
+
+
+_T = TypeVar("_T", bound="Saved")
+
+
+class Saved(BaseEstimator):
+    """Estimators that [`arborax.save`][] can hold."""
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes parameters and what was learned to one file, without pickle. The
+        history of the training (`result_`) is left out."""
+        check_is_fitted(self)
+        fitted = {
+            name: _plain(value)
+            for name, value in vars(self).items()
+            if name.endswith("_") and name not in ("result_", "recipe_")
+        }
+        name, parameters = type(self).__name__, self.get_params(deep=False)
+        save(path, dict(estimator=name, parameters=parameters, fitted=fitted))
+
+    @classmethod
+    def load(cls: type[_T], path: str | os.PathLike) -> _T:
+        """Reads what `save` wrote; predictions are bit by bit the same."""
+        found = load(path)
+        name = found.get("estimator") if isinstance(found, dict) else None
+        if name != cls.__name__:
+            raise FileFormatError(
+                f"{path} holds {'no estimator' if name is None else name}, not a "
+                f"{cls.__name__}."
+            )
+        estimator = cls(**found["parameters"])
+        for attribute, value in found["fitted"].items():
+            value = np.array(value) if isinstance(value, list) else value
+            setattr(estimator, attribute, value)
+        estimator._restore()
+        return estimator
+
+    def _restore(self) -> None:
+        """Makes what is not stored."""
+
+    def __getstate__(self) -> Any:
+        """Compiled functions inside a model have no pickle, so its file is taken."""
+        state = dict(super().__getstate__())
+        if "model_" in state:
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "model.abx"
+                save(file, state["model_"])
+                state["model_"] = file.read_bytes()
+            if "result_" in state:
+                bare = dict(model=None, last=None)
+                state["result_"] = dataclasses.replace(state["result_"], **bare)
+        return state
+
+    def __setstate__(self, state: Any) -> None:
+        if isinstance(state.get("model_"), bytes):
+            with tempfile.TemporaryDirectory() as folder:
+                file = pathlib.Path(folder) / "model.abx"
+                file.write_bytes(state["model_"])
+                state = state | {"model_": load(file)}
+        super().__setstate__(state)
+
+
+def _plain(value: Any) -> Any:
+    """Arrays of text as lists, which files hold."""
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+        return value.tolist()
+    return value

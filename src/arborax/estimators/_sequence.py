@@ -1,0 +1,161 @@
+"""What estimators with a trained sequence model have in common."""
+
+import warnings
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from jaxtyping import Array
+from sklearn.model_selection import train_test_split
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from .._inputs import as_count
+from ..paths import add_time, SampledPath
+from ..training import fit, FitResult
+from ._blocks import blocks, lengths_of
+from ._collections import as_paths
+from ._features import check_channels, series_tags
+from ._models import last_output, prepare
+from ._saving import Saved
+from ._scaling import Scaling
+
+
+BLOCK = 256
+
+
+@eqx.filter_jit
+def _prepare(model: Any, scaling: Scaling, path: SampledPath, time: bool) -> Any:
+    path = scaling.apply(path).filled()
+    path = (add_time(path) if time else path).broadcast()
+    return jax.vmap(lambda one: prepare(model, one))(path)
+
+
+@eqx.filter_jit
+def last_outputs(model: Any, items: Any, lengths: Array) -> Array:
+    """Outputs `(n, *point)` after the last sample of each path."""
+    return jax.vmap(lambda item, n: last_output(model, item, n))(items, lengths)
+
+
+class SequenceEstimator(Saved):
+    """A model of [`arborax.models`][] trained by [`arborax.fit`][].
+
+    After `fit`: `model_` is the trained model, `result_` the
+    [`arborax.FitResult`][] with the course of the training.
+    """
+
+    model: Any
+    options: Any
+    steps: int
+    batch_size: int
+    learning_rate: float | None
+    optimiser: Any
+    validation: float | None
+    patience: int | None
+    average: float | None
+    standardise: bool
+    time: bool
+    channels_last: bool
+    random_state: Any
+    progress: bool
+
+    def _start(self, X: Any) -> tuple[SampledPath, Any]:
+        """Training paths and a key; learns units and sizes."""
+        path = as_paths(X, channels_last=self.channels_last)
+        self.n_features_in_ = path.dim
+        self.length_ = path.num_times
+        names = [f"x{k}" for k in range(path.dim)]
+        self.scaling_ = Scaling.of(path, names, self.standardise)
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return path, jr.PRNGKey(seed)
+
+    @property
+    def _channels(self) -> int:
+        return self.n_features_in_ + (1 if self.time else 0)
+
+    def _items(self, model: Any, path: SampledPath) -> tuple[Any, np.ndarray]:
+        """What the model is given of each path, stacked, and the lengths."""
+        parts = []
+        for block, count in blocks(path, self.length_, BLOCK):
+            items = _prepare(model, self.scaling_, block, self.time)
+            parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:count], items))
+        items = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
+        return items, lengths_of(path).astype(np.int32)
+
+    def _train(
+        self, model: Any, data: Any, objective: Any, key: Any, stratify: Any = None
+    ) -> FitResult:
+        """Trains on part of the data, and keeps the best model on the rest."""
+        count = len(jax.tree.leaves(data)[0])
+        rows, held = np.arange(count), None
+        if self.validation is not None:
+            size = max(1, round(self.validation * count))
+            if not 0 < self.validation < 1 or size >= count:
+                raise ValueError(
+                    "`validation` must leave paths on both sides: a fraction between 0 "
+                    f"and 1, or None; got {self.validation} of {count} paths."
+                )
+            seed = int(jr.randint(key, (), 0, 2**31 - 1))
+            if stratify is not None and size < len(np.unique(stratify)):
+                stratify = None
+            rows, others = train_test_split(
+                rows, test_size=size, random_state=seed, stratify=stratify
+            )
+            held = jax.tree.map(lambda leaf: leaf[others], data)
+        train = jax.tree.map(lambda leaf: leaf[rows], data)
+        result = fit(
+            model,
+            train,
+            objective,
+            key=key,
+            steps=as_count("steps", self.steps),
+            batch_size=min(as_count("batch_size", self.batch_size), len(rows)),
+            optimiser=self.optimiser,
+            learning_rate=self.learning_rate,
+            average=self.average,
+            validation=held,
+            patience=None if held is None else self.patience,
+            progress=self.progress,
+        )
+        if result.stop == "non-finite":
+            warnings.warn(result.message, RuntimeWarning, stacklevel=3)
+        self.result_, self.model_ = result, result.model
+        return result
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Outputs of the trained model after the last sample of each path."""
+        path = self._check(X)
+        parts = []
+        for block, count in blocks(path, self.length_, BLOCK):
+            items = _prepare(self.model_, self.scaling_, block, self.time)
+            out = last_outputs(self.model_, items, jnp.asarray(block.lengths))
+            parts.append(np.asarray(out)[:count])
+        return np.concatenate(parts)
+
+    def _check(self, X: Any) -> SampledPath:
+        """Paths for a fitted estimator."""
+        check_is_fitted(self)
+        path = as_paths(X, channels_last=self.channels_last)
+        check_channels(self, path)
+        return path
+
+    def __sklearn_tags__(self):
+        return series_tags(super().__sklearn_tags__())
+
+
+def check_targets(path: SampledPath, y: Any) -> np.ndarray:
+    """Targets, one for each path."""
+    if y is None:
+        raise ValueError(
+            "This estimator requires y to be passed, but the target y is None"
+        )
+    y = np.asarray(y)
+    if y.ndim < 1 or len(y) != path.batch_shape[0]:
+        raise ValueError(
+            f"`y` must have one target for each of the {path.batch_shape[0]} paths, "
+            f"got shape {y.shape}."
+        )
+    return y
