@@ -232,7 +232,7 @@ def test_contractions():
     for blocks in (Blocks(4, 3, True), Blocks(1, 3), Blocks(2, 3, True, rotation=True)):
         shape = (20, blocks.size, blocks.columns, 3)
         x = blocks.contract(jnp.asarray(rng.normal(size=shape)))
-        flow = np.moveaxis(blocks.matrix(blocks.exponential(x)), -1, 1)
+        flow = np.moveaxis(np.asarray(blocks.matrix(blocks.exponential(x))), -1, 1)
         norms = np.linalg.norm(flow + np.eye(blocks.size), 2, axis=(-2, -1))
         assert 0.8 < norms.max() < 1 + 1e-12
         np.testing.assert_allclose(blocks.contract(x), x, atol=1e-14)
@@ -248,6 +248,24 @@ def test_unknown_choices(options):
     (name,) = options
     with pytest.raises((ValueError, TypeError), match=name):
         M.LinearBNRDE(abx.Ito(2, 2), 1, key=KEY, **options)
+
+
+def test_exploding_states_are_named():
+    model = M.LinearBNRDE(abx.Shuffle(2, 2), 1, layers=2, **SMALL)
+    path = driver(model, 18)
+    grow = lambda k, by: eqx.tree_at(  # noqa: E731
+        lambda m: m.layers[k].matrices, model, replace_fn=lambda a: a + by
+    )
+    wild = grow(1, 1e5)
+    with pytest.raises(ValueError, match="layer 1 is not finite from window"):
+        wild(path)
+    compiled = eqx.filter_jit(lambda m, p: m(p))
+    assert jnp.any(jnp.isnan(compiled(wild, path)))
+    # From the third window on, where the driver of the first layer jumps.
+    far = dataclasses.replace(path, xs=path.xs.at[10:].add(1e200), check=False)
+    with abx.debug_checks(), pytest.raises(Exception, match="layer 0 .* window 2 on"):
+        jax.block_until_ready(compiled(grow(0, 1.0), far))
+    assert jnp.all(jnp.isfinite(compiled(model, path)))
 
 
 def test_bad_requests():

@@ -1,5 +1,6 @@
 """Linear branched rough differential equations, parallel in time."""
 
+import functools as ft
 from typing import Any, Literal
 
 import equinox as eqx
@@ -9,6 +10,7 @@ import jax.random as jr
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
 from .._inputs import as_choice, as_count, as_flag
+from .._values import refuse_first
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import Blocks
@@ -25,6 +27,10 @@ from ._control_model import AbstractControlModel, check_algebra, resolve_calculu
 from ._linear_layer import LinearLayer
 
 
+_EXPLODES = (
+    "the state of layer {} is not finite from window {} on: its matrices are too large "
+    "for the driver. Scale the path, use shorter windows, or `contractive=True`."
+)
 STRUCTURES = ("dense", "block", "diagonal")
 OUTPUTS = ("samples", "windows", "last")
 
@@ -209,6 +215,8 @@ class LinearBNRDE(AbstractControlModel):
             y0 = layer.start(x0)
             flows = layer.flows(lams.astype(y0.dtype))
             _, inner = layer.states(y0, flows, self.mode)
+            bad = ~jnp.all(jnp.isfinite(inner), axis=(1, 2, 3))
+            inner = refuse_first(inner, bad, ft.partial(_EXPLODES.format, k))
             here = layer.features(y0), layer.features(inner)
             total = here if total is None else jax.tree.map(jnp.add, total, here)
             if k < len(self.mixers):
