@@ -27,6 +27,7 @@ NEEDS = {
     "cli": ("tyro",),
     "data": ("aeon", "arch", "geomstats", "skfolio"),
     "plots": ("matplotlib",),
+    "sklearn": ("narwhals", "optax", "sklearn", "tqdm"),
     "sweep": ("optuna",),
     "train": ("optax", "tqdm"),
 }
@@ -134,6 +135,16 @@ def plots() -> None:
         figure.savefig(f"{folder}/figure.png")
 
 
+def sklearn() -> None:
+    """Features and a small classifier on series of unequal length."""
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(5 + k % 3, 2)) for k in range(12)]
+    labels = np.arange(12) % 2
+    finite(abx.estimators.SignatureFeatures().fit_transform(series))
+    model = abx.estimators.SequenceClassifier("gru", steps=2, random_state=0)
+    assert model.fit(series, labels).predict_proba(series).shape == (12, 2)
+
+
 def sweep() -> None:
     import optuna
 
@@ -153,6 +164,7 @@ USES: dict[str, Callable[[], None]] = {
     "cli": cli,
     "data": data,
     "plots": plots,
+    "sklearn": sklearn,
     "sweep": sweep,
     "train": train,
 }
