@@ -32,9 +32,7 @@ def html_image(title: str, figure: Any) -> str:
     return f'<img alt="{html.escape(title)}" src="data:image/png;base64,{data}">'
 
 
-def html_page(
-    title: str, body: Sequence[str], file: str | os.PathLike
-) -> pathlib.Path:
+def html_page(title: str, body: Sequence[str], file: str | os.PathLike) -> pathlib.Path:
     """Writes a page of HTML elements beside the file, then renames it.
 
     **Returns:**
