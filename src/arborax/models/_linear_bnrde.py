@@ -85,8 +85,8 @@ class LinearBNRDE(AbstractControlModel):
     ??? cite "Reference"
 
         B. Walker, L. Yang, N. Muca Cirone, C. Salvi, T. Lyons, Structured linear CDEs:
-        maximally expressive and parallel-in-time sequence models, arXiv:2505.17761
-        (2025), for Stratonovich drivers.
+        maximally expressive and parallel-in-time sequence models, NeurIPS 2025, for
+        Stratonovich drivers.
     """
 
     layers: tuple[LinearLayer, ...]
