@@ -150,11 +150,13 @@ def draw(result: dict) -> None:
     figure, axes = plt.subplots(figsize=(5, 3.2))
     for name, row in result["curve"].items():
         found = sorted((int(n), cell["seconds"]) for n, cell in row.items())
-        axes.loglog(*zip(*found), marker="o", markersize=3, label=name, base=2)
+        axes.plot(*zip(*found), marker="o", markersize=3, label=name)
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log")
     axes.set_xlabel("length")
-    axes.set_ylabel("CPU seconds per training step, batch 4")
+    axes.set_ylabel("CPU seconds per step, batch 4")
     axes.legend()
-    figure.savefig(FOLDER / "linear.png")
+    figure.savefig(FOLDER / "linear.png", bbox_inches="tight")
 
 
 def main():
