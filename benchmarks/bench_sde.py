@@ -56,25 +56,33 @@ def gbm():
 
 
 def sabr(beta=0.7, nu=0.6, rho=-0.5):
+    """Of the logarithms of forward and volatility."""
     root = (1 - rho**2) ** 0.5
 
-    def diffusion(y):
-        s, a = y
-        first = jnp.stack([a * s**beta, jnp.zeros_like(a)])
-        return jnp.stack([first, nu * a * jnp.array([rho, root])])
+    def volatility(y):
+        return jnp.exp(y[1] + (beta - 1) * y[0])
 
-    return Problem("SABR", jnp.zeros_like, diffusion, [1.0, 0.3])
+    def drift(y):
+        return -jnp.stack([volatility(y) ** 2, jnp.full_like(y[1], nu**2)]) / 2
+
+    def diffusion(y):
+        vol = volatility(y)
+        first = jnp.stack([vol, jnp.zeros_like(vol)])
+        return jnp.stack([first, nu * jnp.array([rho, root])])
+
+    return Problem("SABR", drift, diffusion, [0.0, -1.2])
 
 
 def heston(kappa=2.0, theta=0.09, sigma=0.3, rho=-0.7):
-    """Of the logarithm of the price, far from zero variance."""
+    """Of the logarithm of the price; the root is smoothed near zero, which long steps
+    would leave behind."""
     root = (1 - rho**2) ** 0.5
 
     def drift(y):
         return jnp.stack([-y[1] / 2, kappa * (theta - y[1])])
 
     def diffusion(y):
-        vol = jnp.sqrt(y[1])
+        vol = (y[1] ** 2 + 1e-4) ** 0.25
         first = jnp.stack([vol, jnp.zeros_like(vol)])
         return jnp.stack([first, sigma * vol * jnp.array([rho, root])])
 
