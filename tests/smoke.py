@@ -27,6 +27,7 @@ NEEDS = {
     "cli": ("tyro",),
     "data": ("aeon", "arch", "geomstats", "skfolio"),
     "plots": ("matplotlib",),
+    "sklearn": ("narwhals", "optax", "sklearn", "tqdm"),
     "sweep": ("optuna",),
     "train": ("optax", "tqdm"),
 }
@@ -131,6 +132,15 @@ def plots() -> None:
         axes.figure.savefig(f"{folder}/figure.png")
 
 
+def sklearn() -> None:
+    from arborax.estimators import SignatureFeatures
+
+    x = np.random.default_rng(0).normal(size=(6, 9, 2)).cumsum(axis=1)
+    features = SignatureFeatures().fit(x)
+    finite(features.transform(x))
+    assert len(features.get_feature_names_out()) == features.transform(x).shape[1]
+
+
 def sweep() -> None:
     import optuna
 
@@ -150,6 +160,7 @@ USES: dict[str, Callable[[], None]] = {
     "cli": cli,
     "data": data,
     "plots": plots,
+    "sklearn": sklearn,
     "sweep": sweep,
     "train": train,
 }

@@ -5,21 +5,16 @@ import json
 import pathlib
 import re
 import shutil
-import subprocess
 
 import numpy as np
 import pytest
+from browser import document, needs_browser
 
 import arborax as abx
 from arborax.algebra import to_text
 
 
 PLAY = pathlib.Path(__file__).parents[1] / "docs" / "_static" / "play"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
-BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
-needs_browser = pytest.mark.skipif(
-    BROWSER is None, reason=f"needs one of {', '.join(BROWSERS)}"
-)
 ALGEBRAS = {
     "Shuffle": abx.Shuffle,
     "Ito": abx.Ito,
@@ -43,28 +38,7 @@ class Elements(html.parser.HTMLParser):
 
 
 def _open(page, folder, fragment=""):
-    """The elements of a page once its scripts have run; nothing may be logged."""
-    assert BROWSER is not None
-    options = (
-        "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync "
-        "--disable-background-networking --disable-component-update "
-        "--allow-file-access-from-files --enable-logging=stderr "
-        "--virtual-time-budget=3000 --window-size=900,900 --dump-dom"
-    )
-    out = subprocess.run(
-        [
-            BROWSER,
-            *options.split(),
-            f"--user-data-dir={folder / 'profile'}",
-            f"{page.as_uri()}#{fragment}",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert out.returncode == 0, out.stderr
-    assert "CONSOLE" not in out.stderr, out.stderr
-    return Elements(out.stdout).found
+    return Elements(document(page, folder / "profile", fragment)).found
 
 
 def _with_script(folder, script):

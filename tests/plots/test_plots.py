@@ -1,6 +1,8 @@
 """Every picture: what is on it, where it is drawn, and what it refuses."""
 
 import inspect
+import pathlib
+import runpy
 import subprocess
 import sys
 
@@ -16,6 +18,7 @@ from arborax.kernels import TwoSampleResult
 from arborax.training import History
 
 
+ROOT = pathlib.Path(__file__).parents[2]
 RNG = np.random.default_rng(0)
 PATHS = RNG.normal(size=(40, 11, 2)).cumsum(axis=1)
 TS = np.linspace(0, 1, 11)
@@ -57,9 +60,11 @@ def _legend(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
-def test_every_picture_is_tried():
+def test_every_picture_is_tried_and_in_the_gallery():
     public = {name for name, value in vars(plots).items() if inspect.isfunction(value)}
     assert public == set(CALLS)
+    gallery = runpy.run_path(str(ROOT / "examples" / "gallery.py"))
+    assert public <= {picture.__name__ for picture in gallery["PICTURES"]}
 
 
 @pytest.mark.parametrize("name", CALLS)

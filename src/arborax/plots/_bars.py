@@ -4,17 +4,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike
 
 from .._inputs import as_count
 from ..algebra import AbstractHopfAlgebra
-from ._style import as_axes, as_finite, as_names, Axes, colour_of, FAINT, pyplot, styled
+from ._style import (
+    as_axes,
+    as_finite,
+    as_names,
+    Axes,
+    colour_of,
+    FAINT,
+    Numbers,
+    pyplot,
+    styled,
+)
 from ._trees import as_forest, layout
 
 
 @styled
 def signature_bars(
-    values: ArrayLike | Mapping[str, ArrayLike],
+    values: Numbers | Mapping[str, Numbers],
     alg: AbstractHopfAlgebra,
     *,
     largest: int | None = None,

@@ -1,20 +1,19 @@
 """Covariance matrices over time as ellipses."""
 
 import numpy as np
-from jaxtyping import ArrayLike
 
 from .._inputs import as_count
-from ._style import as_axes, as_finite, Axes, pyplot, styled
+from ._style import as_axes, as_finite, Axes, Numbers, pyplot, styled
 
 
 @styled
 def covariance_ellipses(
-    covariances: ArrayLike,
-    ts: ArrayLike | None = None,
+    covariances: Numbers,
+    ts: Numbers | None = None,
     *,
     channels: tuple[int, int] = (0, 1),
     count: int = 12,
-    centres: ArrayLike | None = None,
+    centres: Numbers | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Ellipses of one standard deviation, from left to right in time.
@@ -81,7 +80,8 @@ def covariance_ellipses(
                 f"matrices; got {places.shape} and {rows} sequences."
             )
         places = places[None, shown]
-    ax = as_axes(ax, figsize=(8, 1.4 + 0.9 * rows if centres is None else 4.5))
+    height = 4.5 if centres is not None else 0.9 + 7.6 * rows / max(len(shown), 4)
+    ax = as_axes(ax, figsize=(8, height))
     shades = pyplot().get_cmap("viridis")(np.linspace(0.05, 0.85, len(shown)))
     for row in range(rows):
         for k, at in enumerate(shown):
@@ -92,7 +92,7 @@ def covariance_ellipses(
     ax.set_aspect("equal")
     ax.autoscale_view()
     if centres is None:
-        ax.set_xticks(across, [f"{labels[at]:.3g}" for at in shown])
+        ax.set_xticks(places[0, :, 0], [f"{labels[at]:.2g}" for at in shown])
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         ax.set_xlabel("time" if ts is not None else "matrix")

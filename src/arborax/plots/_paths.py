@@ -4,17 +4,26 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike
 
 from .._inputs import as_count, as_numbers
 from ..paths import SampledPath
-from ._style import as_axes, as_names, Axes, colour_of, DATA, MODEL, pyplot, styled
+from ._style import (
+    as_axes,
+    as_names,
+    Axes,
+    colour_of,
+    DATA,
+    MODEL,
+    Numbers,
+    pyplot,
+    styled,
+)
 
 
 @styled
 def fan_chart(
-    paths: SampledPath | ArrayLike,
-    ts: ArrayLike | None = None,
+    paths: SampledPath | Numbers,
+    ts: Numbers | None = None,
     *,
     levels: Sequence[float] = (0.5, 0.9, 0.98),
     show: int = 0,
@@ -79,9 +88,9 @@ def fan_chart(
 
 @styled
 def sample_paths(
-    data: SampledPath | ArrayLike,
-    generated: SampledPath | ArrayLike,
-    ts: ArrayLike | None = None,
+    data: SampledPath | Numbers,
+    generated: SampledPath | Numbers,
+    ts: Numbers | None = None,
     *,
     count: int = 25,
     channel: int = 0,

@@ -4,14 +4,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike
 
-from ._style import as_axes, as_finite, Axes, colour_of, FAINT, pyplot, styled
+from ._style import as_axes, as_finite, Axes, colour_of, FAINT, Numbers, pyplot, styled
 
 
 @styled
 def on_sphere(
-    points: ArrayLike,
+    points: Numbers,
     *,
     view: tuple[float, float] = (25.0, 35.0),
     colour: str | None = None,
@@ -61,7 +60,7 @@ def on_sphere(
 
 @styled
 def rotations(
-    rotations: ArrayLike,
+    rotations: Numbers,
     *,
     view: tuple[float, float] = (25.0, 35.0),
     names: Sequence[str] = ("x", "y", "z"),

@@ -12,8 +12,9 @@ from .._values import shown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes as Axes
+    from numpy.typing import ArrayLike as Numbers
 else:
-    Axes = Any
+    Axes = Numbers = Any  # lists, too, which run-time checkers would have to walk
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")

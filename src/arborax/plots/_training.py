@@ -3,11 +3,10 @@
 from typing import Any
 
 import numpy as np
-from jaxtyping import ArrayLike
 
 from .._values import shown
 from ..training import FitResult, History
-from ._style import as_axes, Axes, styled
+from ._style import as_axes, Axes, Numbers, styled
 
 
 @styled
@@ -15,7 +14,7 @@ def training_curve(
     result: FitResult | History,
     quantity: str = "loss",
     *,
-    steps: ArrayLike | None = None,
+    steps: Numbers | None = None,
     label: str | None = None,
     colour: str | None = None,
     style: str = "-",
