@@ -90,7 +90,7 @@ def main() -> None:
     slow = slow_cells(history, line, options.alert)
     for name, value in line["times"].items():
         note = f"  {slow[name]:.2f} times the median" if name in slow else ""
-        print(f"{name:40} {value:10.2f}{note}")
+        print(f"{name:40} {value:10.3g}{note}")
     options.history.parent.mkdir(parents=True, exist_ok=True)
     with options.history.open("a") as file:
         print(json.dumps(line), file=file)
