@@ -51,6 +51,7 @@ from .kernels import (
 from .lifts import (
     lift as lift,
     lifted_fields as lifted_fields,
+    LinearFields as LinearFields,
     WindowField as WindowField,
 )
 from .paths import (
@@ -68,6 +69,7 @@ from .paths import (
     KnotPlan as KnotPlan,
     lead_lag as lead_lag,
     LinearInterpolation as LinearInterpolation,
+    merge_channels as merge_channels,
     rectilinear as rectilinear,
     RectilinearInterpolation as RectilinearInterpolation,
     riemann_liouville as riemann_liouville,
@@ -80,6 +82,7 @@ from .paths import (
 )
 from .signatures import (
     combine as combine,
+    expanding_log_signature as expanding_log_signature,
     expanding_signature as expanding_signature,
     extend_signature as extend_signature,
     log_signature as log_signature,
@@ -89,6 +92,8 @@ from .signatures import (
     selected_signature as selected_signature,
     signature as signature,
     signature_from_increments as signature_from_increments,
+    signature_tree as signature_tree,
+    SignatureTree as SignatureTree,
     windowed_log_signature as windowed_log_signature,
     windowed_signature as windowed_signature,
 )
@@ -115,6 +120,7 @@ if _TYPE_CHECKING:
         Heun as Heun,
         LieEuler as LieEuler,
         LogODE as LogODE,
+        Magnus as Magnus,
         RESULTS as RESULTS,
         ReversibleAdjoint as ReversibleAdjoint,
         RKMK as RKMK,
@@ -143,8 +149,8 @@ else:
         {
             "solvers": """
                 AbstractSolver CF4 CFEES25 CFEES27 CheckpointedAdjoint dyadic_control
-                DyadicControl EuclideanRK Heun LieEuler LogODE RESULTS ReversibleAdjoint
-                RKMK RoughTerm Solution solve solve_adaptive solve_sde
+                DyadicControl EuclideanRK Heun LieEuler LogODE Magnus RESULTS
+                ReversibleAdjoint RKMK RoughTerm Solution solve solve_adaptive solve_sde
             """.split(),
             "training": """
                 data_mesh export fit FitResult initialise_distributed load register save

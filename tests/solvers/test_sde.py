@@ -303,6 +303,22 @@ def test_derivatives_along_fixed_noise():
     assert np.isfinite(jax.grad(closed)(at))
 
 
+def test_another_number_is_not_another_program():
+    calls = []
+
+    def counted(t, y, args):
+        calls.append(1)
+        return args * y
+
+    run = lambda x: abx.solve_sde(  # noqa: E731
+        counted, lambda y: y, jnp.ones(1), ENDS, key=KEY, args=x, paths=2
+    )
+    first = run(0.1).ys
+    before = len(calls)
+    assert np.any(run(0.2).ys != first)
+    assert len(calls) == before + 1  # its shape is looked up
+
+
 def test_modules_as_coefficients():
     net = eqx.nn.Linear(2, 2, key=jr.key(0))
     run = lambda net: jnp.mean(  # noqa: E731

@@ -95,6 +95,12 @@ class AbstractGeometry(eqx.Module):
         """Whether the connection has no torsion."""
         return self.connection == "levi-civita"
 
+    @property
+    def invariant_frame(self) -> bool:
+        """Whether `generator` does not depend on the point: frame fields are
+        fundamental fields of the action, as left-invariant fields are on a group."""
+        return False
+
     def base_point(self, dtype=None) -> Point:
         """A fixed point, from which `point_from_vector` starts by default."""
         return self.random_point(key=jr.key(0), dtype=dtype)

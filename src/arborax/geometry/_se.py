@@ -61,6 +61,10 @@ class SE(AbstractGeometry):
         return 6
 
     @property
+    def invariant_frame(self) -> bool:
+        return True
+
+    @property
     def point_shape(self) -> tuple[int, int]:
         return (4, 4)
 

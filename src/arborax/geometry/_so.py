@@ -53,6 +53,10 @@ class SO(AbstractGeometry):
         return self.n * (self.n - 1) // 2
 
     @property
+    def invariant_frame(self) -> bool:
+        return True
+
+    @property
     def point_shape(self) -> tuple[int, int]:
         return (self.n, self.n)
 

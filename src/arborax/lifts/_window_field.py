@@ -17,6 +17,7 @@ from ._calculus import FrameCalculus
 from ._coefficients import coefficient_tables, Coefficients, Tables
 from ._fields import as_driving_fields, DrivingFields
 from ._jet import jet_coefficients, jet_value
+from ._linear_fields import check_linear, LinearFields
 from ._recursion import field_value
 
 
@@ -165,6 +166,9 @@ def lift(
             f"{type(alg).__name__} has no lift to {geometry}: covariant derivatives do "
             "not commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
         )
+    if isinstance(fields, LinearFields):
+        check_linear(fields, geometry)
+        fields = fields.prepare(alg)
     driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent, args)
     if driving.number != alg.dim or driving.dim != geometry.dim:
         raise ValueError(

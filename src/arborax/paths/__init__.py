@@ -1,5 +1,6 @@
 """Sampled paths: container, interpolation, augmentation, windows and drivers."""
 
+from ._asynchronous import merge_channels as merge_channels
 from ._augment import (
     add_basepoint as add_basepoint,
     add_time as add_time,

@@ -18,7 +18,7 @@ from ..paths import (
     windows_by_time,
 )
 from ._increments import is_left_point, read_path
-from ._signature import log_signature_of_steps
+from ._signature import expanding_log_of_steps, log_signature_of_steps
 
 
 class RoughPath(eqx.Module):
@@ -109,6 +109,15 @@ class RoughPath(eqx.Module):
         if self.brackets is not None:
             brackets = share[:, None, None] * self.brackets[k]
         return log_signature_of_steps(self.alg, steps, brackets)
+
+    def expanding(self) -> Float[Array, "windows points primitive"]:
+        """Log-signatures from the start of each window to each of its points but the
+        first; the last of them are `log_signatures`, up to rounding."""
+        if self.values.shape[-2] == 2:
+            return self.log_signatures[..., None, :]
+        brackets: Any = "left-point" if self.left_point else self.brackets
+        steps = jnp.diff(self.values, axis=-2)
+        return expanding_log_of_steps(self.alg, steps, brackets)
 
 
 def rough_path(

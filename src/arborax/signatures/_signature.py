@@ -150,6 +150,43 @@ def log_signature_of_steps(
     return rows.T.reshape(*lead, alg.primitive_size)
 
 
+def expanding_log_of_steps(
+    alg: AbstractHopfAlgebra, steps: Array, brackets: Any
+) -> Array:
+    """Log-signatures `(..., steps, primitive_size)` of the first step, the first two,
+    and so on; arguments as in `signature_of_steps`."""
+    words, trees = word_algebra(alg, brackets is not None), alg.tree_algebra
+    by_trees = is_left_point(brackets) and trees is not None
+    if words.depth == 2 and not by_trees:
+        logs = _two_running_levels(words, steps, brackets)
+        return apply_map(_primitive_rows(words, alg), logs)
+    each = brackets
+    if not isinstance(brackets, str | None):
+        each = brackets[..., None, :, :]
+    working = trees if by_trees else words
+    each = signature_of_steps(working, steps[..., None, :], each)
+    axis = each.ndim - 2
+    logs = working.log(jax.lax.associative_scan(working.product, each, axis=axis))
+    if not by_trees:
+        return apply_map(_primitive_rows(words, alg), logs)
+    logs = trees.to_primitive(logs)
+    return logs if trees == alg else apply_map(primitive_conversion(trees, alg), logs)
+
+
+def _two_running_levels(words: AbstractWordAlgebra, steps: Array, brackets: Any):
+    """The logarithm in words of depth two, `(..., steps, words)`."""
+    total = jnp.cumsum(steps, axis=-2)
+    before = total - steps
+    pairs = before[..., :, None] * steps[..., None, :]
+    area = jnp.cumsum(pairs - jnp.swapaxes(pairs, -1, -2), axis=-3) / 2
+    levels = [total, area.reshape(*total.shape[:-1], -1)]
+    if len(words.letter_counts) > 1:
+        last = jnp.swapaxes(steps, -1, -2)
+        letters = jnp.swapaxes(letter_increments(words, last, brackets)[1], -1, -2)
+        levels.append(jnp.cumsum(letters, axis=-2))
+    return jnp.concatenate(levels, axis=-1)
+
+
 @ft.partial(jax.jit, static_argnums=(0, 1, 2))
 def _compiled(
     of_steps: Callable, alg: AbstractHopfAlgebra, mode: str | None, brackets, values

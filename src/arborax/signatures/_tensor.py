@@ -175,7 +175,7 @@ def cached_levels(
         return tensor_levels(words, letters, values)
     size = max(4, _CACHE // one)  # matrix products of fewer than four paths are slow
     function = ft.partial(tensor_levels, words)
-    return in_pieces(function, (letters, values), size)
+    return in_pieces(function, (letters, values), size, place="last")
 
 
 def _bytes_of_streams(words: AbstractWordAlgebra, letters: list[Array]) -> int:
