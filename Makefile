@@ -43,7 +43,7 @@ bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/summary.py
 
 # Every extra with the constraints, the lower bounds, the newest releases: each in a
-# throw-away environment, with a smoke test. ARGS: some of core, extras, lowest, newest.
+# throw-away environment, with a smoke test. ARGS: some of core, extras, lowest, newest, wheel.
 installs:
 	PYTHON=$(PYTHON) .ci/installs $(ARGS)
 

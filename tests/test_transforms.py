@@ -116,6 +116,10 @@ def signature_rows():
         "log_signature (MuntheKaasWright)",
         lambda x: abx.log_signature(x, MKW, "realised"),
     )
+    yield row(
+        "selected_signature",
+        lambda x: abx.selected_signature(x, [(0, 1), (1, 0, 0)], SH3),
+    )
     yield row("combine", lambda x: abx.combine(x, 0.5 * x, GL), element(GL))
     yield row("expanding_signature", lambda x: abx.expanding_signature(x, SH2))
     before = jnp.asarray(element(SH2))
@@ -137,6 +141,12 @@ def signature_rows():
     )
     cut = lambda x: abx.rough_path(TS, x, SH2, KNOTS)  # noqa: E731
     yield row("rough_path (knots)", cut, slow=True)
+    areas = 0.1 * RNG.normal(size=(4, 1))
+    yield row(
+        "rough_path_from_areas",
+        lambda x: abx.rough_path_from_areas(TS, x, areas, SH3, variances=x**2),
+        PATH[1:],
+    )
     yield row(
         "RoughPath.log_signature",
         lambda x: abx.rough_path(TS, x, SH2, KNOTS).log_signature(0.1, 0.3),
@@ -169,6 +179,13 @@ def path_rows():
         )
     yield row("brownian", lambda ts: abx.brownian(ts, 2, key=KEY), TS)
     yield row("brownian_brackets", lambda ts: abx.brownian_brackets(ts, 2), TS)
+    yield row("brownian_areas", lambda ts: abx.brownian_areas(ts, 2, key=KEY), TS)
+    variance = dict(kappa=1.0, theta=0.1, sigma=0.3, rho=-0.5, key=KEY)
+    yield row(
+        "square_root_driver",
+        lambda v: abx.square_root_driver(TS, v[0], shape=2, **variance),
+        np.array([0.1]),
+    )
     draws = RNG.normal(size=(4, 2))
     yield row(
         "riemann_liouville",
@@ -265,6 +282,13 @@ def solve_rows():
         substeps=8,  # it steps back with an error of order five
         extra=without(first_order, "jvp", "linearize", "reverse over reverse"),
     )
+
+    def simulated(y):
+        sde = lambda y: 0.3 * jnp.sin(fields(y, 2).T)  # noqa: E731
+        options = dict(key=KEY, paths=20, chunk=16)
+        return abx.solve_sde(lambda y: -y[:2], sde, y[:2], TS[:3], **options).ys
+
+    yield Row("solve", "solve_sde", simulated, POINT)
     host = "windows are chosen on the host, from the values"
     control = once(lambda: abx.dyadic_control(TS, PATH, SH2))
     yield Row(
@@ -287,6 +311,10 @@ def solve_rows():
     lam = jnp.asarray(element(ITO, "primitive_size"))
     turn = lambda u: abx.SO(3).exp(jnp.eye(3), u)  # noqa: E731
     yield Row("solve", "lift", lambda u: field(turn(u), lam), POINT)
+    scalar = abx.MultiIndex(2, 3)
+    jet = abx.lift(ft.partial(fields, dim=1), scalar, abx.Euclidean(1))
+    weights = jnp.asarray(element(scalar, "primitive_size"))
+    yield Row("solve", "lift (MultiIndex)", lambda y: jet(y, weights), POINT[:1])
 
 
 def kernel_rows():

@@ -7,6 +7,7 @@ value turns the result, and every gradient through it, into NaN. Within
 """
 
 import reprlib
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import equinox as eqx
@@ -18,6 +19,8 @@ from jax.core import Tracer
 
 
 _T = TypeVar("_T")
+
+_TEXTS = 128  # of messages written beforehand
 
 # Part of the key under which JAX caches compiled programs.
 _debugging = jax.make_user_context(False)
@@ -70,6 +73,32 @@ def refuse(values: _T, bad: Any, message: str) -> _T:
         return leaf * jnp.where(bad, jnp.nan * one, one)
 
     return jtu.tree_map(poison, values)
+
+
+def refuse_first(values: _T, bad: Any, message: Callable[[str], str]) -> _T:
+    """`values`, unless one of `bad`, and then an error that names the first.
+
+    **Arguments:**
+
+    - `values`: a PyTree that is NaN where it is bad: compiled code returns it as it is.
+    - `bad`: boolean `(number,)`.
+    - `message`: of the place of the first. In compiled code within `debug_checks`,
+        where texts are written beforehand, of a range of places if there are many.
+    """
+    if is_concrete(bad):
+        if np.any(bad):
+            raise ValueError(message(str(int(np.argmax(bad)))))
+        return values
+    if not _debugging.value:
+        return values
+    number = bad.shape[0]
+    size = -(-number // _TEXTS)
+    starts = range(0, number, size)
+    ranges = [str(k) if size == 1 else f"{k} to {k + size - 1}" for k in starts]
+    place = jnp.argmax(bad) // size
+    return eqx.branched_error_if(
+        values, jnp.any(bad), place, [message(text) for text in ranges]
+    )
 
 
 def shown(value: Any) -> str:

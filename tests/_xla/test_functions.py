@@ -82,7 +82,7 @@ PRIMITIVES = {
         [(2, 35)],
     ),
     "pieces": (
-        lambda x: in_pieces(lambda y: jnp.sin(y).T, (x,), 2),
+        lambda x: in_pieces(lambda y: jnp.sin(y).T, (x,), 2, place="last"),
         lambda x: jnp.sin(x).T,
         [(5, 2)],
     ),

@@ -21,6 +21,20 @@ CAUSAL = {
     "bnrde-so": lambda **kw: M.BNRDE(
         abx.MuntheKaasWright(2, 2), geometry=abx.SO(3), **WINDOWED, **kw
     ),
+    "linear-bnrde": lambda **kw: M.LinearBNRDE(
+        abx.Ito(2, 2), 1, hidden=8, window=4, key=KEY, **kw
+    ),
+    "linear-bnrde-stacked": lambda **kw: M.LinearBNRDE(
+        abx.Shuffle(2, 3),
+        1,
+        hidden=4,
+        structure="diagonal",
+        layers=2,
+        window=4,
+        mode="associative",
+        key=KEY,
+        **kw,
+    ),
     "log-ncde": lambda **kw: M.LogNCDE(2, 1, **WINDOWED, **kw),
     "nrde": lambda **kw: M.NRDE(2, 1, **WINDOWED, **kw),
     "ncde": lambda **kw: M.NCDE(2, abx.SO(3), solver=abx.Heun(), **SMALL, **kw),

@@ -18,7 +18,7 @@ from user_defined import BackwardWords
 import arborax as abx
 from arborax.training import FileFormatError, load, register, save
 from arborax.training._container import decode, encode, FORMAT_VERSION, write_atomically
-from arborax.training._registry import _registered
+from arborax.training._registry import _registered, known
 
 from .helpers import leaves_equal, mlp
 
@@ -171,6 +171,16 @@ def test_registered_classes_and_functions(tmp_path, monkeypatch):
     monkeypatch.undo()
     with pytest.raises(FileFormatError, match="needs 'Mine', which is not known"):
         load(file)
+
+
+def test_no_two_classes_of_the_library_share_a_name():
+    names, classes = known(), set()
+    for place, module in list(sys.modules.items()):
+        if place.startswith("arborax."):
+            found = (x for x in vars(module).values() if isinstance(x, type))
+            classes |= {x for x in found if x.__module__ == place}
+    modules = {x for x in classes if issubclass(x, eqx.Module)}
+    assert len(modules) > 40 and modules <= set(names.values())
 
 
 def test_a_class_may_gain_a_field_with_a_default(tmp_path, monkeypatch):

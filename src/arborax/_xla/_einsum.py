@@ -133,11 +133,11 @@ def _pull_right(cotangent, a, b, *, spec: str, place: Place):
 
 def _batch(args, dims, *, spec: str, place: Place):
     axis = -1 if place == "last" else 0
-    moved = [
+    a, b = (
         jnp.expand_dims(x, axis) if d is None else jnp.moveaxis(x, d, axis)
         for x, d in zip(args, dims)
-    ]
-    out = _bind(*moved, spec, place)
+    )
+    out = _bind(a, b, spec, place)
     return out, out.ndim - 1 if place == "last" else 0
 
 

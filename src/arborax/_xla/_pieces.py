@@ -5,7 +5,7 @@ those of a few paths stay in the caches of a CPU.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,10 +15,12 @@ from ._barrier import barrier
 from ._switch import uses
 
 
-def in_pieces(function: Callable, args: Any, size: int) -> Any:
+def in_pieces(
+    function: Callable, args: Any, size: int, *, place: Literal["first", "last"]
+) -> Any:
     """`function(*args)` from pieces of at most `size` along the first axis of all
-    arrays in `args`, which is the last one of the results. Reverse mode recomputes each
-    piece."""
+    arrays in `args`, which is the first or last one of the results. Reverse mode
+    recomputes each piece."""
     if not uses("pieces"):
         return function(*args)
     batch = tree_leaves(args)[0].shape[0]
@@ -35,6 +37,8 @@ def in_pieces(function: Callable, args: Any, size: int) -> Any:
         return function(*tree_map(barrier, piece))
 
     def join(x):
+        if place == "first":
+            return x.reshape(count * size, *x.shape[2:])[:batch]
         x = jnp.moveaxis(x, 0, -2)
         return x.reshape(*x.shape[:-2], count * size)[..., :batch]
 

@@ -69,7 +69,8 @@ def _weighted_rows(x: Array, column: np.ndarray, value: np.ndarray) -> Array:
         pad = ((0, 0), (0, parts * _TERMS - width))
         column, value = (np.pad(t, pad).reshape(-1, _TERMS) for t in (column, value))
         index = np.arange(count * parts).reshape(count, parts)
-        return _weighted_rows(_weighted_rows(x, column, value), index, np.ones(index.shape))
+        partial = _weighted_rows(x, column, value)
+        return _weighted_rows(partial, index, np.ones(index.shape))
     terms = []
     for k in range(width):
         term = x[column[:, k]]

@@ -19,6 +19,11 @@ from ._ornstein_uhlenbeck import OrnsteinUhlenbeck as OrnsteinUhlenbeck
 from ._ppg_dalia import PPGDaLiA as PPGDaLiA, read_ppg_dalia as read_ppg_dalia
 from ._rough_bergomi import RoughBergomi as RoughBergomi
 from ._spd import SPDDiffusion as SPDDiffusion
+from ._state_tracking import (
+    TrackedWords as TrackedWords,
+    VolatilityRegimes as VolatilityRegimes,
+    WordProblem as WordProblem,
+)
 from ._time_series import (
     LabelledSeries as LabelledSeries,
     read_aeon as read_aeon,

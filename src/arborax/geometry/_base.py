@@ -15,6 +15,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 from .._values import refuse
 from ._checks import check_arrays, check_methods, named
 from ._functions import safe_norm
+from ._matrix import commutator
 
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]
@@ -94,6 +95,12 @@ class AbstractGeometry(eqx.Module):
         """Whether the connection has no torsion."""
         return self.connection == "levi-civita"
 
+    @property
+    def invariant_frame(self) -> bool:
+        """Whether `generator` does not depend on the point: frame fields are
+        fundamental fields of the action, as left-invariant fields are on a group."""
+        return False
+
     def base_point(self, dtype=None) -> Point:
         """A fixed point, from which `point_from_vector` starts by default."""
         return self.random_point(key=jr.key(0), dtype=dtype)
@@ -114,9 +121,10 @@ class AbstractGeometry(eqx.Module):
         project instead."""
         return self.point_from_vector(x)
 
-    @abc.abstractmethod
     def frame(self, y: Point, u: Coordinates) -> Point:
-        """The ambient tangent vector $E_u(y)$; linear in `u`."""
+        """The ambient tangent vector $E_u(y)$; linear in `u`. By default from the
+        generator."""
+        return self.fundamental(self.generator(y, u), y)
 
     @abc.abstractmethod
     def coordinates(self, y: Point, v: Point) -> Coordinates:
@@ -136,20 +144,21 @@ class AbstractGeometry(eqx.Module):
     def fundamental(self, xi: Generator, y: Point) -> Point:
         r"""The fundamental field $\xi^\#(y)$ as an ambient tangent vector."""
 
-    @abc.abstractmethod
     def lie_bracket(self, xi: Generator, eta: Generator) -> Generator:
         r"""Bracket of the Lie algebra, with the sign that belongs to a left action.
 
-        For a left action by matrices this is $\xi\eta - \eta\xi$, for a right action
-        the opposite, so that $\frac{d}{dt} \exp(\Theta) \cdot y = (\mathrm{dexp}_\Theta
-        \dot\Theta)^\# (\exp(\Theta) \cdot y)$ with $\mathrm{dexp}_\Theta = \sum_k
-        \mathrm{ad}_\Theta^k / (k+1)!$ in every geometry. Runge-Kutta-Munthe-Kaas
-        schemes need no other information.
+        For a left action by matrices this is $\xi\eta - \eta\xi$ (the default), for a
+        right action the opposite, so that $\frac{d}{dt} \exp(\Theta) \cdot y =
+        (\mathrm{dexp}_\Theta \dot\Theta)^\# (\exp(\Theta) \cdot y)$ with
+        $\mathrm{dexp}_\Theta = \sum_k \mathrm{ad}_\Theta^k / (k+1)!$ in every geometry.
+        Runge-Kutta-Munthe-Kaas schemes need no other information.
         """
+        return commutator(xi, eta)
 
-    @abc.abstractmethod
     def exp(self, y: Point, u: Coordinates) -> Point:
-        """Time-one geodesic of the connection from `y` with velocity `frame(y, u)`."""
+        """Time-one geodesic of the connection from `y` with velocity `frame(y, u)`. By
+        default the orbit of the generator."""
+        return self.act(self.generator(y, u), y)
 
     @abc.abstractmethod
     def log(self, y: Point, z: Point) -> Coordinates:
@@ -203,18 +212,8 @@ class AbstractGeometry(eqx.Module):
     def covariant_derivative(
         self, field: Callable[[Point], Coordinates], y: Point, u: Coordinates
     ) -> Coordinates:
-        r"""Frame coordinates of $\nabla_{E_u} V$ at `y`.
-
-        **Arguments:**
-
-        - `field`: maps a point to the frame coordinates of $V$.
-        - `y`: the point.
-        - `u`: frame coordinates of the direction.
-
-        **Returns:**
-
-        Frame coordinates, shape `(dim,)`. Cost: one forward-mode derivative of `field`.
-        """
+        r"""Frame coordinates of $\nabla_{E_u} V$ at `y`, where `field` maps a point to
+        those of $V$. Cost: one forward-mode derivative of `field`."""
         v, dv = jax.jvp(field, (y,), (self.frame(y, u),))
         return dv + self.christoffel(y, u, v)
 

@@ -51,9 +51,6 @@ class Euclidean(AbstractGeometry):
     def point_from_vector(self, x: Vector) -> Vector:
         return x
 
-    def frame(self, y: Vector, u: Vector) -> Vector:
-        return u
-
     def coordinates(self, y: Vector, v: Vector) -> Vector:
         return v
 
@@ -68,9 +65,6 @@ class Euclidean(AbstractGeometry):
 
     def lie_bracket(self, xi: Vector, eta: Vector) -> Vector:
         return jnp.zeros_like(xi)
-
-    def exp(self, y: Vector, u: Vector) -> Vector:
-        return y + u
 
     def log(self, y: Vector, z: Vector) -> Vector:
         return z - y

@@ -85,20 +85,14 @@ def stumpff(t: Float[Array, ""]) -> tuple[Float[Array, ""], ...]:
     sinh, cosh = jnp.sinh(up), jnp.cosh(up)
     c1 = jnp.where(positive, 2 * sine * cosine, 2 * sinh * cosh) / theta
     versine = jnp.where(positive, 2 * sine * sine, -2 * sinh * sinh)
-    closed = [1 - versine, c1, versine / large]
-    closed.append((1 - c1) / large)
-    closed.append((0.5 - closed[2]) / large)
-    return tuple(
-        jnp.where(
-            small,
-            _horner(
-                [(-1) ** j / math.factorial(k + 2 * j) for j in range(_SERIES_TERMS)],
-                tiny,
-            ),
-            value,
-        )
-        for k, value in enumerate(closed)
-    )
+    c2 = versine / large
+    closed = [1 - versine, c1, c2, (1 - c1) / large, (0.5 - c2) / large]
+
+    def series(k: int) -> Array:
+        terms = range(_SERIES_TERMS)
+        return _horner([(-1) ** j / math.factorial(k + 2 * j) for j in terms], tiny)
+
+    return tuple(jnp.where(small, series(k), c) for k, c in enumerate(closed))
 
 
 def angle_over_sine(s2: Float[Array, ""], c: Float[Array, ""]) -> Float[Array, ""]:

@@ -7,7 +7,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import asinh_over_sinh, safe_norm, stumpff
-from ._matrix import commutator, expm, matvec
+from ._matrix import matvec
+from ._rotation import exp_times
 
 
 Vector = Float[Array, " m"]
@@ -83,17 +84,10 @@ class Hyperbolic(AbstractGeometry):
         return jnp.concatenate([top[None, :], below], axis=0)
 
     def act(self, xi: Matrix, y: Vector) -> Vector:
-        if self.n > 2:
-            return _lift(matvec(expm(xi), y)[1:])
-        v = matvec(xi, y)
-        _, c1, c2, *_ = stumpff(-jnp.sum(xi * xi.T) / 2)
-        return _lift((y + c1 * v + c2 * matvec(xi, v))[1:])
+        return _lift(exp_times(xi, y)[1:])
 
     def fundamental(self, xi: Matrix, y: Vector) -> Vector:
         return matvec(xi, y)
-
-    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
-        return commutator(xi, eta)
 
     def exp(self, y: Vector, u: Coordinates) -> Vector:
         if self.connection == "frame":
@@ -113,15 +107,15 @@ class Hyperbolic(AbstractGeometry):
     def log(self, y: Vector, z: Vector) -> Coordinates:
         if self.connection == "frame":
             return self._ball_log(y, z)
-        u = self._boosted(y, z)
-        return asinh_over_sinh(jnp.sum(u * u)) * u
+        return self._geodesic_log(y, z)
 
-    def _boosted(self, y: Array, z: Array) -> Array:
-        """Space part of `z` after the boost that takes `y` to the origin, from the
-        difference `z - y` so that close points lose no digits."""
+    def _geodesic_log(self, y: Array, z: Array) -> Array:
+        # Space part of z after the boost that takes y to the origin, from the
+        # difference z - y so that close points lose no digits.
         d = z - y
         slope = (jnp.sum(y[1:] * d[1:]) - y[0] * d[0]) / (1 + y[0])
-        return self.coordinates(y, d) + slope * y[1:]
+        u = self.coordinates(y, d) + slope * y[1:]
+        return asinh_over_sinh(jnp.sum(u * u)) * u
 
     def _ball_log(self, y: Array, z: Array) -> Array:
         # Time along the line of `_ball_line`: the integral of 1/(a + b r + c r^2) over
@@ -136,8 +130,7 @@ class Hyperbolic(AbstractGeometry):
 
     def distance(self, y: Vector, z: Vector) -> Float[Array, ""]:
         """Hyperbolic distance, whatever the connection."""
-        u = self._boosted(y, z)
-        return safe_norm(asinh_over_sinh(jnp.sum(u * u)) * u)
+        return safe_norm(self._geodesic_log(y, z))
 
     def christoffel(self, y: Vector, u: Coordinates, v: Coordinates) -> Coordinates:
         if self.connection == "frame":

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from .._xla import custom_jvp
 from ._functions import angle_over_sine, forward_only, stumpff
-from ._matrix import combine, components, expm, matmul, transpose
+from ._matrix import combine, components, expm, matmul, matvec, transpose
 
 
 @ft.cache
@@ -59,6 +59,15 @@ def rodrigues(k: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def exp_skew(k: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Rotation `exp(k)`: Rodrigues' formula up to n = 3, else scaling and squaring."""
     return rodrigues(k) if k.shape[-1] <= 3 else expm(k)
+
+
+def exp_times(k: Float[Array, "n n"], y: Float[Array, " n"]) -> Float[Array, " n"]:
+    """`exp(k) y` for a generator of rotations or boosts, closed form up to n = 3."""
+    if k.shape[-1] > 3:
+        return matvec(expm(k), y)
+    v = matvec(k, y)
+    _, c1, c2, *_ = stumpff(-jnp.sum(k * k.T) / 2)
+    return y + c1 * v + c2 * matvec(k, v)
 
 
 def feedback(y: Float[Array, "n n"]) -> Float[Array, "n n"]:

@@ -61,15 +61,16 @@ class SE(AbstractGeometry):
         return 6
 
     @property
+    def invariant_frame(self) -> bool:
+        return True
+
+    @property
     def point_shape(self) -> tuple[int, int]:
         return (4, 4)
 
     def base_point(self, dtype=None) -> Matrix:
         """The identity."""
         return jnp.eye(4, dtype=default_dtype(dtype))
-
-    def frame(self, y: Matrix, u: Vector) -> Matrix:
-        return self.fundamental(self.generator(y, u), y)
 
     def coordinates(self, y: Matrix, v: Matrix) -> Vector:
         r, _ = _split(y)
@@ -103,10 +104,7 @@ class SE(AbstractGeometry):
         return _blocks(turned[:3, :3], p + matvec(r, u[3:]), 1.0)
 
     def log(self, y: Matrix, z: Matrix) -> Vector:
-        r, p = _split(y)
-        r1, p1 = _split(z)
-        omega = log_rotation_3(matmul(transpose(r), r1))
-        v = matvec(transpose(r), p1 - p)
+        omega, v = self._relative(y, z)
         if self.connection == "frame":
             # Inverse left Jacobian 1 - k/2 + c k^2, with c free of cancellation.
             _, _, c2, c3, c4 = stumpff(jnp.sum(omega * omega))
@@ -116,10 +114,13 @@ class SE(AbstractGeometry):
 
     def distance(self, y: Matrix, z: Matrix) -> Float[Array, ""]:
         """Distance of the product metric, whatever the connection; left-invariant."""
-        r, p = _split(y)
-        r1, p1 = _split(z)
-        omega = log_rotation_3(matmul(transpose(r), r1))
-        return safe_norm(jnp.concatenate([omega, p1 - p]))
+        return safe_norm(jnp.concatenate(self._relative(y, z)))
+
+    def _relative(self, y: Matrix, z: Matrix) -> tuple[Array, Array]:
+        """Rotation vector and shift from `y` to `z`, in the body frame of `y`."""
+        (r, p), (r1, p1) = _split(y), _split(z)
+        rt = transpose(r)
+        return log_rotation_3(matmul(rt, r1)), matvec(rt, p1 - p)
 
     def christoffel(self, y: Matrix, u: Vector, v: Vector) -> Vector:
         if self.connection == "frame":

@@ -53,6 +53,10 @@ class SO(AbstractGeometry):
         return self.n * (self.n - 1) // 2
 
     @property
+    def invariant_frame(self) -> bool:
+        return True
+
+    @property
     def point_shape(self) -> tuple[int, int]:
         return (self.n, self.n)
 
@@ -70,9 +74,6 @@ class SO(AbstractGeometry):
             return gram_schmidt_6d(x)
         return project_rotation(x.reshape(self.n, self.n))
 
-    def frame(self, y: Matrix, u: Vector) -> Matrix:
-        return matmul(y, hat(self.n, u))
-
     def coordinates(self, y: Matrix, v: Matrix) -> Vector:
         return vee(matmul(transpose(y), v))
 
@@ -87,9 +88,6 @@ class SO(AbstractGeometry):
 
     def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
         return commutator(eta, xi)
-
-    def exp(self, y: Matrix, u: Vector) -> Matrix:
-        return self.act(hat(self.n, u), y)
 
     def log(self, y: Matrix, z: Matrix) -> Vector:
         """Principal logarithm; for n <= 3 accurate up to angle pi, for larger n the

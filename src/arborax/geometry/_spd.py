@@ -162,9 +162,6 @@ class SPD(AbstractGeometry):
         v = matmul(xi, y)
         return v + transpose(v)
 
-    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
-        return commutator(xi, eta)
-
     def exp(self, y: Matrix, u: Vector) -> Matrix:
         s = symmetric(self.n, u)
         if self.connection == "levi-civita":

@@ -7,7 +7,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
 from ._functions import angle_over_sine, stumpff
-from ._matrix import commutator, expm, matvec
+from ._matrix import matvec
+from ._rotation import exp_times
 
 
 Vector = Float[Array, " dim"]
@@ -83,17 +84,10 @@ class Sphere(AbstractGeometry):
         return outer - outer.T
 
     def act(self, xi: Matrix, y: Vector) -> Vector:
-        if self.n > 2:
-            return _feedback(matvec(expm(xi), y))
-        v = matvec(xi, y)
-        _, c1, c2, *_ = stumpff(jnp.sum(xi * xi) / 2)
-        return _feedback(y + c1 * v + c2 * matvec(xi, v))
+        return _feedback(exp_times(xi, y))
 
     def fundamental(self, xi: Matrix, y: Vector) -> Vector:
         return matvec(xi, y)
-
-    def lie_bracket(self, xi: Matrix, eta: Matrix) -> Matrix:
-        return commutator(xi, eta)
 
     def exp(self, y: Vector, u: Vector) -> Vector:
         v = self.frame(y, u)

@@ -120,27 +120,20 @@ def _clip_slopes(w: Array, low: float, high: float) -> Array:
     return jnp.where(both == 1, 1, jnp.where(same, both, slope))
 
 
-@custom_jvp
-def _decompose(s: Array) -> Array:
-    """Eigenvalues, and below them the matrix of eigenvectors."""
-    w, v = jnp.linalg.eigh(symmetrise(s))
-    return jnp.concatenate([w[None], v])
+@dataclasses.dataclass(frozen=True)
+class _Eigh(Function):
+    """Eigenvalues and the matrix of eigenvectors."""
 
+    def value(self, s):
+        return list(jnp.linalg.eigh(symmetrise(s)))
 
-def _eigh(s: Array) -> tuple[Array, Array]:
-    both = _decompose(s)
-    return both[0], both[1:]
-
-
-@_decompose.defjvp
-def _decompose_jvp(primals, tangents):
-    (s,), (ds,) = primals, tangents
-    w, v = _eigh(s)
-    inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
-    gap, same = _gaps(w)
-    turn = jnp.where(same, 0, inner / -gap)
-    tangent = jnp.concatenate([jnp.diagonal(inner)[None], matmul(v, turn)])
-    return _decompose(s), tangent
+    def jvp(self, primals, tangents):
+        (s,), (ds,) = primals, tangents
+        w, v = self(s)
+        inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
+        gap, same = _gaps(w)
+        turn = jnp.where(same, 0, inner / -gap)
+        return [w, v], [jnp.diagonal(inner), matmul(v, turn)]
 
 
 def clip_spectrum(
@@ -163,7 +156,7 @@ class _Clip(Function):
 
     def value(self, s):
         low, high = self.low, self.high
-        w, v = _eigh(s)
+        w, v = _Eigh()(s)
         clipped = matmul(v * jnp.clip(w, low, high)[None, :], transpose(v))
         # Untouched spectra pass through without the rounding of a decomposition.
         inside = jnp.all((low <= w) & (w <= high))
@@ -171,7 +164,7 @@ class _Clip(Function):
 
     def jvp(self, primals, tangents):
         (s,), (ds,) = primals, tangents
-        w, v = _eigh(s)
+        w, v = _Eigh()(s)
         inner = matmul(matmul(transpose(v), symmetrise(ds)), v)
         slopes = _clip_slopes(w, self.low, self.high)
         return self(s), [matmul(matmul(v, inner * slopes), transpose(v))]

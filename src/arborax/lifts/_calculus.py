@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._xla import vary_as
 from ..geometry import AbstractGeometry
 from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
@@ -14,15 +15,8 @@ from ._tensors import Tensors
 
 
 class FrameCalculus:
-    """Driving fields, a geometry, and a connection.
-
-    **Arguments:**
-
-    - `fields`: the driving fields.
-    - `geometry`: the geometry.
-    - `t`: the time, where fields depend on it.
-    - `parallel`: use the flat connection of the frame, not that of the geometry.
-    """
+    """Driving fields at time `t`, a geometry, and its connection; if `parallel`, the
+    flat one of the frame instead."""
 
     def __init__(
         self, fields: DrivingFields, geometry: AbstractGeometry, t, parallel: bool
@@ -66,6 +60,7 @@ class FrameCalculus:
         """Ambient tangent vectors at `y` from frame coordinates. The frame is linear in
         these, so what depends on the point alone, such as a root of a matrix, is
         computed once, and differentiated once."""
+        rows = vary_as(rows, y)  # a flat frame hands them on
         frame = jax.linearize(lambda u: self.geometry.frame(y, u), rows[0])[1]
         return jax.vmap(frame)(rows)
 

@@ -28,6 +28,7 @@ import functools as ft
 
 import jax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float
 
@@ -35,7 +36,6 @@ from .._xla import barrier
 from ._calculus import FrameCalculus
 from ._coefficients import Coefficients
 from ._forests import pair_part, triple_part
-from ._tensors import add
 
 
 def first_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " dim"]:
@@ -113,7 +113,7 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
             moments = einsum("kpq,pa->kaq", moments, basis)
             moments = einsum("kaq,qb->kab", moments, basis)
         turning = jax.vmap(calculus.geometry.turning, in_axes=(None, 0))
-        tangents = add(tangents, turning(y, moments))
+        tangents = jtu.tree_map(jnp.add, tangents, turning(y, moments))
     out = einsum("k,kn->n", x.trees[0], v) + bend(pairs, tangents)
 
     if not calculus.parallel:

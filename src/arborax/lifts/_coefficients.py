@@ -29,9 +29,6 @@ from .._xla import apply_map
 from ..algebra import AbstractHopfAlgebra, colours, recolour, SparseMap
 
 
-_ENTRIES = ("row", "column", "value")
-
-
 class Coefficients(eqx.Module):
     """What multiplies each tree and each forest, in the order of a `Layout`.
 
@@ -112,8 +109,7 @@ class Tables:
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
         trees = tuple(apply_map(table, lam) for table in self.trees)
         forests = {key: apply_map(table, lam) for key, table in self.forests.items()}
-        shared = self.shared_pairs, self.shared_triples
-        return Coefficients(trees, forests, *shared)
+        return Coefficients(trees, forests, self.shared_pairs, self.shared_triples)
 
 
 def _graft(scion, tree) -> list:
@@ -198,13 +194,8 @@ def coefficient_tables(
     alg: AbstractHopfAlgebra, flat: bool, torsion_free: bool
 ) -> Tables:
     """The maps of an algebra, and the smallest layout that holds what they reach.
-
-    **Arguments:**
-
-    - `alg`: the algebra.
-    - `flat`: leave out forests of two or more trees.
-    - `torsion_free`: leave out forests of two trees.
-    """
+    Forests of two or more trees are left out if `flat`, those of two trees if
+    `torsion_free`."""
     forests, embed = alg.forests
     full = Layout(alg.dim, alg.depth, alg.depth)
     maps = {}
@@ -220,16 +211,15 @@ def coefficient_tables(
             table = SparseMap(table.row, table.column, 2 * table.value, table.shape)
         maps[weights] = table
 
-    shared = alg.depth in (2, 3) and (1, 1) in maps and _is_shared(maps, alg.dim)
-    if shared:
-        del maps[1, 1]
-    triples = alg.depth == 3 and (1, 1, 1) in maps and (3,) in maps
-    if triples:
+    pairs = triples = False
+    if alg.depth in (2, 3) and maps.keys() >= {(2,), (1, 1)}:
+        pairs = _equal(_antisymmetric(maps[2,], alg.dim), maps[1, 1])
+    if alg.depth == 3 and maps.keys() >= {(3,), (1, 1, 1)}:
         nested = maps[3,].take_rows(np.arange(alg.dim**3))
-        parts = [(getattr(t, n) for t in (nested, maps[1, 1, 1])) for n in _ENTRIES]
-        triples = all(np.array_equal(a, b) for a, b in parts)
-    if triples:
-        del maps[1, 1, 1]
+        triples = _equal(nested, maps[1, 1, 1])
+    for shared, weights in ((pairs, (1, 1)), (triples, (1, 1, 1))):
+        if shared:
+            del maps[weights]
     largest = 1
     for weights, table in maps.items():
         sizes = [full.sizes[k - 1] for k in weights]
@@ -247,20 +237,18 @@ def coefficient_tables(
 
     trees = tuple(restricted((n,)) for n in range(1, alg.depth + 1))
     rest = {key: restricted(key) for key in maps if len(key) > 1}
-    return Tables(layout, trees, rest, shared, triples)
+    return Tables(layout, trees, rest, pairs, triples)
 
 
-def _is_shared(maps: dict[tuple[int, ...], SparseMap], d: int) -> bool:
-    """Whether pairs have the antisymmetric part of the coefficients of trees, as they
-    have for words: `i * j` is the pair `(i, j)` and the tree `i |> j`."""
-    if (2,) not in maps:
-        return False
-    trees, pairs = maps[2,], maps[1, 1]
+def _antisymmetric(trees: SparseMap, d: int) -> SparseMap:
+    """The antisymmetric part of the coefficients of trees `i |> j`. Words have it as
+    that of pairs: `i * j` is the pair `(i, j)` and the tree `i |> j`."""
     i, j = np.divmod(trees.row, d)
-    difference = SparseMap(
-        np.concatenate([trees.row, j * d + i, pairs.row]),
-        np.concatenate([trees.column, trees.column, pairs.column]),
-        np.concatenate([trees.value / 2, -trees.value / 2, -pairs.value]),
-        pairs.shape,
-    )
-    return not difference.nnz
+    row = np.concatenate([trees.row, j * d + i])
+    value = np.concatenate([trees.value / 2, -trees.value / 2])
+    return SparseMap(row, np.tile(trees.column, 2), value, trees.shape)
+
+
+def _equal(a: SparseMap, b: SparseMap) -> bool:
+    entries = zip((a.row, a.column, a.value), (b.row, b.column, b.value))
+    return all(np.array_equal(x, y) for x, y in entries)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
@@ -80,10 +79,8 @@ class DrivingFields(eqx.Module):
                 return function
             return eqx.filter_closure_convert(function, *self.arguments(t, y))
 
-        given = self.fields
-        chosen: Any = (
-            tuple(map(convert, given)) if isinstance(given, tuple) else convert(given)
-        )
+        is_field = lambda x: not isinstance(x, tuple)  # noqa: E731
+        chosen = jtu.tree_map(convert, self.fields, is_leaf=is_field)
         return dataclasses.replace(self, fields=chosen)
 
     def check(self, value: Array) -> Float[Array, "channels dim"]:
@@ -111,18 +108,16 @@ def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
     return array.astype(jtu.tree_leaves(y)[0].dtype)
 
 
-def _takes_time(field: Callable) -> bool:
+def takes_time(field: Callable) -> bool:
     """Whether the callable has the form `(t, y, args)`; if not, it has the form `(y)`,
     or is refused."""
     try:
         parameters = inspect.signature(field).parameters.values()
     except (TypeError, ValueError):
         return False
-    kinds = (
-        inspect.Parameter.POSITIONAL_ONLY,
-        inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    )
-    positional = [p for p in parameters if p.kind in kinds]
+    positional = [
+        p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
     required = [p.name for p in positional if p.default is p.empty]
     if len(required) <= 1:
         return False
@@ -141,21 +136,9 @@ def as_driving_fields(
     time_dependent: bool | None = None,
     args: PyTree = None,
 ) -> DrivingFields:
-    """Wrap the user's fields, finding out which form they have.
-
-    **Arguments:**
-
-    - `fields`: see [`DrivingFields`][].
-    - `number`: how many channels the control has.
-    - `dim`: length of frame coordinates.
-    - `time_dependent`: whether fields are called as `fields(t, y, args)`. By default
-        they are if they have more than one required positional argument.
-    - `args`: what they are called with.
-
-    **Returns:**
-
-    A `DrivingFields`.
-    """
+    """The user's fields as [`DrivingFields`][] of `number` channels, each with `dim`
+    frame coordinates. By default they are called as `fields(t, y, args)` if they have
+    more than one required positional argument."""
     if isinstance(fields, DrivingFields):
         return fields if args is None else fields.bind(args)
     if isinstance(fields, list | tuple):
@@ -173,7 +156,7 @@ def as_driving_fields(
                 f"channel; got {shown(type(field).__name__)}."
             )
     if time_dependent is None:
-        timed = [_takes_time(field) for field in each]
+        timed = [takes_time(field) for field in each]
         time_dependent = timed[0]
         if any(one != time_dependent for one in timed):
             raise TypeError(
@@ -183,8 +166,3 @@ def as_driving_fields(
     chosen: Any = fields  # one callable, or a tuple of them
     driving = DrivingFields(chosen, number, dim, time_dependent)  # pyright: ignore
     return driving if args is None else driving.bind(args)
-
-
-def check_fields(fields: DrivingFields, y: PyTree[Array], t: Array) -> None:
-    """Refuse, at trace time, fields of the wrong shape."""
-    jax.eval_shape(fields, t, y)

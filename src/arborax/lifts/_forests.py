@@ -16,12 +16,12 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
+import jax.tree_util as jtu
 from jax.lax import Precision
 from jaxtyping import Array, Float, PyTree
 
 from .._xla import barrier, small_einsum, small_product
 from ._calculus import FrameCalculus
-from ._tensors import add, sum_rows
 
 
 _TABLES = 8  # dimension up to which the curvature is computed as a table
@@ -33,15 +33,9 @@ def forest_part(
     coefficients: dict[tuple[int, ...], Float[Array, " _"]],
     values: tuple[Float[Array, "_ dim"], ...],
 ) -> Float[Array, " dim"]:
-    """The contribution of all forests of two or more trees, in frame coordinates.
-
-    **Arguments:**
-
-    - `calculus`: the geometry and its connection.
-    - `y`: the point.
-    - `coefficients`: as in `Coefficients`.
-    - `values`: fields of all trees of each weight at `y`.
-    """
+    """The contribution of all forests of two or more trees, in frame coordinates, from
+    coefficients as in `Coefficients` and the fields of all trees of each weight at
+    `y`."""
     tensors: dict[int, Array] = {}  # by number of trees
     for weights, x in coefficients.items():
         x = x.reshape(tuple(values[k - 1].shape[0] for k in weights))
@@ -50,8 +44,7 @@ def forest_part(
             rest = x.shape[1:]
             x = small_product(x.reshape(x.shape[0], -1).T, values[k - 1])
             x = barrier(x).reshape(*rest, -1)
-        m = len(weights)
-        tensors[m] = tensors[m] + x if m in tensors else x
+        tensors[len(weights)] = tensors.get(len(weights), 0) + x
     out = jnp.zeros((calculus.dim,), values[0].dtype)
     if 2 in tensors:
         out = out + pair_part(calculus, y, tensors.pop(2))
@@ -73,7 +66,7 @@ def pair_part(
         torsion = calculus.connect(y, u, v) - calculus.connect(y, v, u)
         return (calculus.geometry.bracket(y, u, v) - torsion) / 2
 
-    return sum_rows(jax.vmap(one)(calculus.eye(tensor), tensor))
+    return jnp.sum(jax.vmap(one)(calculus.eye(tensor), tensor), axis=0)
 
 
 def triple_part(
@@ -130,8 +123,7 @@ def _total_derivative(
         correction, sign = tensors, -1
         while correction := _correction(christoffel, correction):
             for m, x in correction.items():
-                x = sign * x
-                tensors = tensors | {m: tensors[m] + x if m in tensors else x}
+                tensors = tensors | {m: tensors.get(m, 0) + sign * x}
             sign = -sign
     geometry = calculus.geometry
     first = tensors.get(1, jnp.zeros((calculus.dim,), leaf.dtype))
@@ -144,7 +136,8 @@ def _total_derivative(
         g = lambda z: _total_derivative(calculus, z, tail)  # noqa: E731
         return jax.jvp(g, (y,), (geometry.frame(y, u),))[1]
 
-    return add(out, sum_rows(jax.vmap(one)(rest, eye)))
+    rows = jax.vmap(one)(rest, eye)
+    return jtu.tree_map(lambda x, more: x + jnp.sum(more, axis=0), out, rows)
 
 
 def _correction(christoffel: Array, tensors: dict[int, Array]) -> dict[int, Array]:

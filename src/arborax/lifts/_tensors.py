@@ -41,13 +41,3 @@ def trace(x: Float[Array, "n n dim"]) -> Float[Array, " dim"]:
 def take(i: int, tree: PyTree[Array]) -> PyTree[Array]:
     """Entry `i` along the leading axis of every leaf."""
     return jtu.tree_map(lambda leaf: leaf[i], tree)
-
-
-def sum_rows(tree: PyTree[Array]) -> PyTree[Array]:
-    """Sum over the leading axis of every leaf."""
-    return jtu.tree_map(lambda leaf: jnp.sum(leaf, axis=0), tree)
-
-
-def add(x: PyTree[Array], y: PyTree[Array]) -> PyTree[Array]:
-    """The sum of two vectors of the same form."""
-    return jtu.tree_map(jnp.add, x, y)

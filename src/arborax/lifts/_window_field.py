@@ -15,8 +15,9 @@ from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ._calculus import FrameCalculus
 from ._coefficients import coefficient_tables, Coefficients, Tables
-from ._fields import as_driving_fields, check_fields, DrivingFields
+from ._fields import as_driving_fields, DrivingFields
 from ._jet import jet_coefficients, jet_value
+from ._linear_fields import check_linear, LinearFields
 from ._recursion import field_value
 
 
@@ -165,6 +166,9 @@ def lift(
             f"{type(alg).__name__} has no lift to {geometry}: covariant derivatives do "
             "not commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
         )
+    if isinstance(fields, LinearFields):
+        check_linear(fields, geometry)
+        fields = fields.prepare(alg)
     driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent, args)
     if driving.number != alg.dim or driving.dim != geometry.dim:
         raise ValueError(
@@ -182,16 +186,13 @@ def lifted_fields(
     args: PyTree = None,
     time_dependent: bool | None = None,
 ) -> Callable:
-    """The individual fields `F(p)`, for study and tests.
+    """The individual fields `F(p)`, for study and tests; arguments as in
+    [`arborax.lift`][].
 
-    **Arguments:** as [`arborax.lift`][].
-
-    **Returns:**
-
-    A function of `y` (or `t, y`) with values `(primitive_size, dim)`, the fields of
-    `alg.primitive_basis`. In `GrossmanLarson` row `t` is the elementary differential
-    divided by the symmetry factor, so that in every algebra the window field is
-    `lam @ lifted_fields(y)`. It costs one window field for each primitive.
+    **Returns:** a function of `y` (or `t, y`) with values `(primitive_size, dim)`, the
+    fields of `alg.primitive_basis`, at the cost of one window field for each. In
+    `GrossmanLarson` row `t` is the elementary differential over the symmetry factor, so
+    that in every algebra the window field is `lam @ lifted_fields(y)`.
     """
     field = lift(fields, alg, geometry, args=args, time_dependent=time_dependent)
 
@@ -206,4 +207,4 @@ def lifted_fields(
 def check_lift(field: WindowField, y: PyTree[Array], t: Array) -> None:
     """Refuse, at trace time, points and fields of the wrong shape; `t` is any time."""
     field.geometry.check_shape(y)
-    check_fields(field.fields, y, t)
+    jax.eval_shape(field.fields, t, y)

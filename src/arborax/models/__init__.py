@@ -12,9 +12,11 @@ from ._base import (
 from ._bnrde import BNRDE as BNRDE
 from ._gru import GRU as GRU
 from ._layers import activate as activate
+from ._linear_bnrde import LinearBNRDE as LinearBNRDE
 from ._log_ncde import LogNCDE as LogNCDE
 from ._mlp import lipswish as lipswish, MLP as MLP, VectorField as VectorField
 from ._mnode import MNODE as MNODE
 from ._ncde import NCDE as NCDE, NCDEpp as NCDEpp
 from ._nrde import NRDE as NRDE
+from ._reservoir import Reservoir as Reservoir
 from ._xlstm import XLSTM as XLSTM

@@ -10,7 +10,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
 from .._inputs import as_choice, as_count
-from .._values import shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -25,8 +24,8 @@ from ..solvers import (
     state_inside,
     step_window,
 )
-from ._base import AbstractCausalModel
 from ._checks import as_output, as_sample, finite
+from ._control_model import AbstractControlModel, check_algebra, resolve_calculus
 from ._mlp import lipswish, make_equation
 
 
@@ -43,26 +42,20 @@ class StreamState(eqx.Module):
     finite_variation: tuple[int, ...] = eqx.field(static=True)
 
 
-class AbstractWindowModel(AbstractCausalModel):
+class AbstractWindowModel(AbstractControlModel):
     """Initial state, one solve per window, outputs at all samples.
 
     A subclass says in which algebra the fields are lifted (`lift_algebra`).
     """
 
-    alg: AbstractHopfAlgebra = eqx.field(static=True)
     geometry: AbstractGeometry = eqx.field(static=True)
     output: AbstractGeometry = eqx.field(static=True)
     solver: AbstractSolver
     initial: Callable
     vector_field: Callable
     readout: eqx.nn.Linear | None
-    channels: int = eqx.field(static=True)
-    calculus: str = eqx.field(static=True)
-    window: int = eqx.field(static=True)
     substeps: int = eqx.field(static=True)
-    basepoint: bool = eqx.field(static=True)
     interpolation: str = eqx.field(static=True)
-    brackets: str | None = eqx.field(static=True)
 
     def __init__(
         self,
@@ -119,10 +112,7 @@ class AbstractWindowModel(AbstractCausalModel):
         - `dtype`: of the weights.
         - `key`: a JAX random key. Needed unless every part is given.
         """
-        if not isinstance(alg, AbstractHopfAlgebra):
-            raise TypeError(
-                f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."
-            )
+        check_algebra(alg)
         if (geometry is None) == (output is None):
             raise ValueError(
                 "give either `output` (a vector state with a readout) or `geometry` "
@@ -132,7 +122,7 @@ class AbstractWindowModel(AbstractCausalModel):
         self.alg, self.channels = alg, alg.dim
         self.geometry = as_output(hidden if geometry is None else geometry, "geometry")
         self.output = self.geometry if output is None else as_output(output)
-        self.calculus = _resolve_calculus(alg, calculus)
+        self.calculus = resolve_calculus(alg, calculus)
         self.window = as_count("window", window)
         self.substeps = as_count("substeps", substeps)
         self.basepoint = basepoint
@@ -182,53 +172,6 @@ class AbstractWindowModel(AbstractCausalModel):
                 f"makes a point; got shape {vector.shape}."
             )
         return self.geometry.point_from_vector(vector)
-
-    def prepare(self, path: SampledPath) -> RoughPath:
-        """The control that the model makes of a path; `model(model.prepare(path))` is
-        `model(path)`. It does not depend on the weights: where the driver is data,
-        prepare it once and train on the result."""
-        path = self.check(path)
-        realised = self.brackets == "realised" and path.brackets is None
-        if not realised:
-            self._check_calculus("path", path.brackets is not None)
-        return rough_path(
-            None,
-            path,
-            self.alg,
-            brackets="realised" if realised and self.calculus == "ito" else None,
-            window=self.window,
-            basepoint=self.basepoint,
-        )
-
-    def _check_calculus(self, name: str, ito: bool) -> None:
-        """Refuse data of the other calculus."""
-        if ito and self.calculus == "stratonovich":
-            raise ValueError(
-                f"the {name} carries brackets, so its calculus is Itô's, but the model "
-                f"({self.alg}) is a Stratonovich model. Build it with `Ito`, "
-                "`GrossmanLarson` or `MuntheKaasWright`, or leave the brackets out."
-            )
-        if not ito and self.calculus == "ito":
-            raise ValueError(
-                f"the model ({self.alg}) is an Itô model and needs brackets, but the "
-                f"{name} has none. Supply them, build the model with "
-                "`brackets='realised'`, or use a Stratonovich model (`Shuffle`)."
-            )
-
-    def _control(self, path: SampledPath | RoughPath) -> RoughPath:
-        if not isinstance(path, RoughPath):
-            return self.prepare(path)
-        if path.alg != self.alg:
-            raise ValueError(
-                f"the control is in {path.alg}, the model was built for {self.alg}."
-            )
-        if path.log_signatures.ndim != 2:
-            raise ValueError(
-                "a model takes one control, with log-signatures (windows, primitives); "
-                f"got {path.log_signatures.shape}. Use `jax.vmap`."
-            )
-        self._check_calculus("control", path.calculus == "ito")
-        return path
 
     def __call__(self, path: SampledPath | RoughPath) -> PyTree[Array]:
         """Outputs of one path or control.
@@ -348,18 +291,7 @@ class AbstractWindowModel(AbstractCausalModel):
 
     def update(self, state: StreamState, t: ArrayLike, x: Array, bracket: Any = None):
         x = as_sample("x", x, (self.channels,), self)
-        if bracket is not None:
-            shape = (self.channels, self.channels)
-            bracket = as_sample("bracket", bracket, shape, self)
-        if self.calculus == "ito" and bracket is None and self.brackets is not None:
-            pair = SampledPath(
-                jnp.arange(2, dtype=x.dtype),
-                jnp.stack([state.x, x]),
-                finite_variation=state.finite_variation,
-                check=False,
-            )
-            bracket = pair.realised_brackets()[0]
-        self._check_calculus("sample", bracket is not None)
+        bracket = self._step_bracket(state.x, x, bracket, state.finite_variation)
         return self._push(state, jnp.asarray(t, state.t.dtype), x, bracket)
 
     def _push(self, state: StreamState, t, x, bracket):
@@ -457,17 +389,3 @@ def _resolve_interpolation(
             "'geodesic'."
         )
     return interpolation
-
-
-def _resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:
-    """The calculus of a model; an algebra may leave the choice."""
-    if calculus is None:
-        return alg.calculus or "ito"
-    as_choice("calculus", calculus, ("ito", "stratonovich"))
-    if alg.calculus not in (None, calculus):
-        raise ValueError(
-            f"{alg} is the algebra of {alg.calculus} calculus, got "
-            f"calculus={calculus!r}. Use `Shuffle` for Stratonovich; `Ito`, "
-            "`GrossmanLarson` or `MuntheKaasWright` for Itô."
-        )
-    return calculus

@@ -1,5 +1,6 @@
 """Sampled paths: container, interpolation, augmentation, windows and drivers."""
 
+from ._asynchronous import merge_channels as merge_channels
 from ._augment import (
     add_basepoint as add_basepoint,
     add_time as add_time,
@@ -25,6 +26,10 @@ from ._levy_area import (
 )
 from ._sampled import SampledPath as SampledPath
 from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots
+from ._square_root import (
+    square_root_driver as square_root_driver,
+    SquareRootDriver as SquareRootDriver,
+)
 from ._windows import (
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,

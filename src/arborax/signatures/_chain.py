@@ -22,9 +22,8 @@ from jaxtyping import Array, Float
 
 from .._xla import barrier, first_size, Function, Linear, scan
 from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
-from ._left_point import left_point_signature
 from ._tensor import tensor_levels
-from ._tree_rows import tree_divide, tree_multiply
+from ._trees import left_point_signature, tree_divide, tree_multiply
 from ._words import level_divide, level_multiply
 
 
@@ -148,8 +147,8 @@ class _Value(Function):
 
 
 @dataclasses.dataclass(frozen=True)
-class _Tangent(Linear):
-    """Increments, signature and tangents of increments, to that of the signature."""
+class _Derivative(Linear):
+    """Linear in what follows `count` arrays of increments and the signature."""
 
     chain: Chain
     count: int
@@ -158,6 +157,10 @@ class _Tangent(Linear):
     @property
     def fixed(self) -> int:  # pyright: ignore
         return self.count + self.chain.parts
+
+
+class _Tangent(_Derivative):
+    """Tangents of increments to that of the signature."""
 
     @property
     def transpose(self):
@@ -168,17 +171,8 @@ class _Tangent(Linear):
         return jax.jvp(_Value(self.chain).value, primals, tangents)[1]
 
 
-@dataclasses.dataclass(frozen=True)
-class _Cotangent(Linear):
-    """Increments, signature and its cotangent, to those of the increments."""
-
-    chain: Chain
-    count: int
-    batch = _batch
-
-    @property
-    def fixed(self) -> int:  # pyright: ignore
-        return self.count + self.chain.parts
+class _Cotangent(_Derivative):
+    """The cotangent of the signature to those of the increments."""
 
     @property
     def transpose(self):

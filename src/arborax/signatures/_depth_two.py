@@ -69,15 +69,9 @@ def two_levels(
     brackets,
     log: bool,
 ) -> Float[Array, "batch words"]:
-    """The signature over words, or its logarithm.
-
-    **Arguments:**
-
-    - `words`: of depth two.
-    - `values`: the path.
-    - `brackets`: for `Ito` a string for realised ones, or `(batch, steps, dim, dim)`.
-    - `log`: whether the logarithm is wanted, which is the area and the brackets.
-    """
+    """The signature of a path over words of depth two, or its logarithm, which is the
+    area and the brackets. For `Ito`, `brackets` are a string for realised ones, or
+    `(batch, steps, dim, dim)`."""
     batch, times, dim = values.shape
     if times == 1:  # the unit
         values, brackets = jnp.repeat(values, 2, axis=1), "realised"

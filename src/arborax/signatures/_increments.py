@@ -1,7 +1,6 @@
 """From a sampled path and its brackets to increments of letters."""
 
 import functools as ft
-import math
 from typing import Any, NamedTuple
 
 import jax
@@ -11,7 +10,7 @@ from jaxtyping import Array, Bool, Float
 
 from .._inputs import as_floating, as_values, is_suffix
 from .._values import is_concrete, refuse
-from .._xla import outer
+from .._xla import scale
 from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
 from ..paths import SampledPath
 
@@ -71,18 +70,16 @@ def read_elements(
         finite = np.isfinite(np.asarray(value)) if known else jnp.isfinite(array)
         message = f"`{name}` has NaN or infinite values."
         arrays.append(refuse(array, ~finite, message))
-    check_leading(*given, *(array.shape[:-1] for array in arrays))
+    check_leading({name: array.shape[:-1] for name, array in zip(given, arrays)})
     return tuple(arrays)
 
 
-def check_leading(*names_and_shapes: Any) -> None:
-    """Refuse leading axes that do not broadcast: names first, then as many shapes."""
-    half = len(names_and_shapes) // 2
-    names, shapes = names_and_shapes[:half], names_and_shapes[half:]
+def check_leading(shapes: dict[str, tuple]) -> None:
+    """Refuse leading axes, by name, that do not broadcast."""
     try:
-        np.broadcast_shapes(*shapes)
+        np.broadcast_shapes(*shapes.values())
     except ValueError:
-        text = ", ".join(f"{n} {s}" for n, s in zip(names, shapes))
+        text = ", ".join(f"{name} {shape}" for name, shape in shapes.items())
         raise ValueError(f"leading axes do not fit together: {text}.") from None
 
 
@@ -100,7 +97,12 @@ def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
         given, marks = path.xs, path.finite_variation
     values = as_values("path", given)
     check_channels(values, alg)
-    need_brackets(alg, brackets)
+    if brackets is None and alg.calculus == "ito":
+        raise ValueError(
+            f"{type(alg).__name__} needs brackets: pass brackets='realised', or "
+            "increments of the quadratic covariation, an array (..., steps, dim, dim); "
+            "for the canonical (Stratonovich) lift use Shuffle"
+        )
     faults = _check_finite(values, given)
     if _is_array(brackets):
         brackets, more = _check_brackets(brackets, values, marks)
@@ -195,16 +197,6 @@ def check_mode(alg: AbstractHopfAlgebra, brackets: Any) -> None:
         )
 
 
-def need_brackets(alg: AbstractHopfAlgebra, brackets: Any) -> None:
-    """Refuse a path without brackets for an algebra that requires them."""
-    if brackets is None and alg.calculus == "ito":
-        raise ValueError(
-            f"{type(alg).__name__} needs brackets: pass brackets='realised', or "
-            "increments of the quadratic covariation, an array (..., steps, dim, dim); "
-            "for the canonical (Stratonovich) lift use Shuffle"
-        )
-
-
 def _check_brackets(
     brackets: Any, values: Array, marks: tuple[int, ...]
 ) -> tuple[Array, list]:
@@ -240,38 +232,22 @@ def _check_brackets(
 
 
 def letter_increments(
-    words: AbstractWordAlgebra, last: Float[Array, "..."], brackets: Any
-) -> list[Float[Array, "..."]]:
-    """Increments of the letters of weight one and two, time last.
+    words: AbstractWordAlgebra, last: Float[Array, "... dim steps"], brackets: Any
+) -> list[Float[Array, "... _ steps"]]:
+    """Increments of the letters of weight one and, in `Ito`, of weight two.
 
-    **Arguments:**
-
-    - `words`: `Shuffle` for the canonical lift, `Ito` otherwise.
-    - `last`: increments `(..., dim, steps)`.
-    - `brackets`: `None`, `"realised"`/`"left-point"`, or `(..., steps, dim, dim)`.
-
-    **Returns:**
-
-    Arrays `(..., letters, steps)`. The letter `(i, j)` moves by `-dA^ij / 2`, doubled
-    off the diagonal.
+    The letter `(i, j)` moves by `-dA^ij / 2`, doubled off the diagonal. `brackets` are
+    a string for realised ones, or `(..., steps, dim, dim)`.
     """
     if len(words.letter_counts) == 1:
         return [last]
     i, j = np.triu_indices(words.dim)
     factor = np.where(i == j, -0.5, -1.0)
     if isinstance(brackets, str):
-        return [last, _scaled_products(last, factor)]
-    pairs = jnp.moveaxis(brackets[..., i, j], -1, -2)
-    scale = jnp.asarray(factor, last.dtype).reshape(-1, 1)
-    return [last, pairs * jnp.broadcast_to(scale, pairs.shape)]
-
-
-def _scaled_products(x: Array, factor: np.ndarray) -> Array:
-    """`factor_k x[.., i, :] x[.., j, :]` for all `i <= j`, row by row of the square."""
-    *batch, dim, steps = x.shape
-    flat = x.reshape(math.prod(batch), dim, steps)
-    pairs = [outer(flat[:, i : i + 1], flat[:, i:]) for i in range(dim)]
-    pairs = jnp.concatenate(pairs, axis=1)
-    scale = jnp.asarray(factor, x.dtype).reshape(1, -1, 1)
-    scaled = pairs * jnp.broadcast_to(scale, pairs.shape)
-    return scaled.reshape(*batch, factor.size, steps)
+        rows = [last[..., k : k + 1, :] for k in range(words.dim)]
+        rows = [scale(row, last[..., k:, :]) for k, row in enumerate(rows)]
+        pairs = jnp.concatenate(rows, axis=-2)
+    else:
+        pairs = jnp.swapaxes(brackets[..., i, j], -1, -2)
+    factors = jnp.asarray(factor, last.dtype)[:, None]
+    return [last, pairs * jnp.broadcast_to(factors, pairs.shape)]

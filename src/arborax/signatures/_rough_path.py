@@ -17,8 +17,8 @@ from ..paths import (
     windows_by_points,
     windows_by_time,
 )
-from ._increments import read_path
-from ._signature import log_signature_of_steps
+from ._increments import is_left_point, read_path
+from ._signature import expanding_log_of_steps, log_signature_of_steps
 
 
 class RoughPath(eqx.Module):
@@ -110,6 +110,15 @@ class RoughPath(eqx.Module):
             brackets = share[:, None, None] * self.brackets[k]
         return log_signature_of_steps(self.alg, steps, brackets)
 
+    def expanding(self) -> Float[Array, "windows points primitive"]:
+        """Log-signatures from the start of each window to each of its points but the
+        first; the last of them are `log_signatures`, up to rounding."""
+        if self.values.shape[-2] == 2:
+            return self.log_signatures[..., None, :]
+        brackets: Any = "left-point" if self.left_point else self.brackets
+        steps = jnp.diff(self.values, axis=-2)
+        return expanding_log_of_steps(self.alg, steps, brackets)
+
 
 def rough_path(
     ts: ArrayLike | None,
@@ -153,9 +162,14 @@ def rough_path(
     - `max_points`: needed only when `ts` is traced, see
         [`arborax.windows_by_time`][].
     """
-    if isinstance(xs, SampledPath) and ts is not None:
-        raise ValueError("a SampledPath brings its own times: pass ts=None.")
-    path = xs if isinstance(xs, SampledPath) else SampledPath(_need(ts), xs)
+    if isinstance(xs, SampledPath):
+        if ts is not None:
+            raise ValueError("a SampledPath brings its own times: pass ts=None.")
+        path = xs
+    elif ts is None:
+        raise ValueError("`ts` is needed unless `xs` is a SampledPath")
+    else:
+        path = SampledPath(ts, xs)
     if path.batch_shape:
         raise ValueError(
             f"rough_path takes one path, got batch shape {path.batch_shape}; use "
@@ -166,7 +180,7 @@ def rough_path(
     if brackets is None and alg.calculus == "stratonovich":
         # Stratonovich calculus has no use for the brackets of the samples.
         path = dataclasses.replace(path, brackets=None, check=False)
-    left_point = isinstance(brackets, str) and brackets == "left-point"
+    left_point = is_left_point(brackets)
     lengths = path.lengths
     if not (left_point and path.interpolated):  # which `read_path` refuses
         path = path.filled("forward" if left_point else "linear")
@@ -179,11 +193,8 @@ def rough_path(
     given = read.brackets
     if isinstance(given, str):
         given = None if left_point else path.realised_brackets()
-    calculus = "stratonovich" if read.brackets is None else "ito"
-    num_steps = None
     if knots is None:
         size = 1 if window is None else as_count("window", window)
-        num_steps = path.num_times - 1
         source = SampledPath(path.ts, path.xs, brackets=given, check=False)
         cut = windows_by_points(source, size)
         knots_ = jnp.concatenate([cut.ts[:, 0], cut.ts[-1:, -1]])
@@ -198,14 +209,14 @@ def rough_path(
     pieces = "left-point" if left_point else cut.brackets
     return RoughPath(
         alg=alg,
-        calculus=calculus,
+        calculus="stratonovich" if read.brackets is None else "ito",
         knots=knots_,
         log_signatures=read.guard(log_signature_of_steps(alg, steps, pieces, cut.xs)),
         times=jnp.broadcast_to(cut.ts, cut.xs.shape[:-1]),
         values=cut.xs,
         brackets=cut.brackets,
         left_point=left_point,
-        num_steps=num_steps,
+        num_steps=path.num_times - 1 if knots is None else None,
         basepoint=basepoint,
     )
 
@@ -233,9 +244,3 @@ def _cut_by_time(
         brackets=None if brackets is None else plan.brackets(brackets),
         check=False,
     )
-
-
-def _need(ts: ArrayLike | None) -> ArrayLike:
-    if ts is None:
-        raise ValueError("`ts` is needed unless `xs` is a SampledPath")
-    return ts

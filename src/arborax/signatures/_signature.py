@@ -20,14 +20,9 @@ from ..algebra import (
 )
 from ._chain import chained, is_long, left_point_chain, word_chain
 from ._depth_two import two_levels
-from ._increments import (
-    is_left_point,
-    letter_increments,
-    read_elements,
-    read_path,
-)
-from ._left_point import multiply_trees
+from ._increments import is_left_point, letter_increments, read_elements, read_path
 from ._tensor import cached_levels
+from ._trees import multiply_trees
 from ._words import level_log
 
 
@@ -47,71 +42,66 @@ def _primitive_rows(words: AbstractWordAlgebra, alg: AbstractHopfAlgebra) -> Spa
     return primitive_conversion(words, alg) @ words.primitive_maps[0]
 
 
-def _flat(x: Array, core: int) -> Array:
-    """Merge all leading axes into one."""
-    lead = x.shape[: x.ndim - core]
-    return x.reshape(math.prod(lead), *x.shape[x.ndim - core :])
-
-
-def _leading(steps: Any, values: Any) -> tuple[int, ...]:
-    return (values if steps is None else steps).shape[:-2]
+def _merged(x: Any, core: int) -> Any:
+    """All axes before the last `core` ones as one; `None` and strings as they are."""
+    if isinstance(x, str | None):
+        return x
+    cut = x.ndim - core
+    return x.reshape(math.prod(x.shape[:cut]), *x.shape[cut:])
 
 
 def _time_last(steps: Any, values: Any) -> tuple[Array, Array | None]:
-    """Increments `(..., dim, steps)` and values `(..., dim, points)`, either given.
+    """Increments `(batch, dim, steps)` and values `(batch, dim, points)`, either given.
 
-    Where values are given, the last point may be repeated a few times.
+    Where values are given, the last point may be repeated a few times, since XLA
+    multiplies even lengths faster, but never for more than an eighth of the work.
     """
     if values is None:
-        return jnp.swapaxes(steps, -1, -2), None
-    values = jnp.swapaxes(values, -1, -2)
-    fill = [(0, 0)] * (values.ndim - 1) + [(0, _missing_steps(values.shape[-1] - 1))]
-    values = barrier(jnp.pad(values, fill, mode="edge"))
+        return jnp.swapaxes(steps, 1, 2), None
+    values = jnp.swapaxes(values, 1, 2)
+    steps = values.shape[-1] - 1
+    fill = -steps % _EVEN
+    fill = fill if 8 * fill <= steps else 0
+    values = barrier(jnp.pad(values, ((0, 0), (0, 0), (0, fill)), mode="edge"))
     return values[..., 1:] - values[..., :-1], values
 
 
-def _missing_steps(steps: int) -> int:
-    """Steps of zero to append, since XLA multiplies even lengths faster.
-
-    None where they would add more than an eighth to the work.
-    """
-    fill = -steps % _EVEN
-    return fill if 8 * fill <= steps else 0
-
-
-def _two_levels(words: AbstractWordAlgebra, values: Array, brackets: Any, log: bool):
-    """Levels `(batch, words)` at depth two, of the signature or its logarithm."""
-    if not isinstance(brackets, str | None):
-        brackets = _flat(brackets, 3)
-    return two_levels(words, _flat(values, 2), brackets, log)
-
-
-def word_levels(words: AbstractWordAlgebra, steps: Any, brackets: Any, values: Any):
+def _word_levels(words: AbstractWordAlgebra, steps: Any, brackets: Any, values: Any):
     """Levels `(words, batch)` of a signature over words."""
     last, values = _time_last(steps, values)
     if not isinstance(brackets, str | None):
-        fill = [(0, 0)] * brackets.ndim
-        fill[-3] = (0, last.shape[-1] - brackets.shape[-3])
-        brackets = jnp.pad(brackets, fill)
+        fill = last.shape[-1] - brackets.shape[1]
+        brackets = jnp.pad(brackets, ((0, 0), (0, fill), (0, 0), (0, 0)))
     if words.depth > 2 or len(words.letter_counts) > 1:  # used more than once
         last = barrier(last)
-    flat = [_flat(letter, 2) for letter in letter_increments(words, last, brackets)]
+    letters = letter_increments(words, last, brackets)
     if last.shape[-1] == 0:  # a single point: the unit
-        flat = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in flat]
+        letters = [jnp.zeros((*x.shape[:-1], 1), x.dtype) for x in letters]
         values = None
-    if words.depth > 2 and is_long(flat):  # at depth two streams are as the path
-        return chained(word_chain(words), flat)
-    values = None if values is None else _flat(values, 2)
-    return cached_levels(words, flat, values)
+    if words.depth > 2 and is_long(letters):  # at depth two streams are as the path
+        return chained(word_chain(words), letters)
+    return cached_levels(words, letters, values)
 
 
-def _left_point_rows(alg: AbstractHopfAlgebra, steps: Any, values: Any) -> list[Array]:
-    """The signature of left-point sums as a list of one array `(size, batch)`."""
-    last = _flat(_time_last(steps, values)[0], 2)
+def _word_rows(
+    words: AbstractWordAlgebra, steps: Any, brackets: Any, values: Any, *, log: bool
+) -> Float[Array, "words batch"]:
+    """A signature over words, or its logarithm, with all leading axes as one."""
+    steps, values = _merged(steps, 2), _merged(values, 2)
+    brackets = _merged(brackets, 3)
+    if values is not None and words.depth == 2:
+        return two_levels(words, values, brackets, log).T
+    levels = _word_levels(words, steps, brackets, values)
+    return jnp.concatenate(level_log(words, levels) if log else levels)
+
+
+def _left_point_rows(alg: AbstractHopfAlgebra, steps: Any, values: Any) -> Array:
+    """The signature `(size, batch)` of left-point sums."""
+    last, _ = _time_last(steps, values)
     if last.shape[-1] == 0:
-        return [jnp.zeros((alg.size, last.shape[0]), last.dtype)]
+        return jnp.zeros((alg.size, last.shape[0]), last.dtype)
     chain = left_point_chain(alg)
-    return chained(chain, [last]) if is_long([last]) else chain.piece([last])
+    return (chained(chain, [last]) if is_long([last]) else chain.piece([last]))[0]
 
 
 def signature_of_steps(
@@ -125,21 +115,15 @@ def signature_of_steps(
     Values `(..., times, dim)` are preferred where they are at hand, since they save
     running sums.
     """
-    lead = _leading(steps, values)
+    lead = (values if steps is None else steps).shape[:-2]
     if is_left_point(brackets) and alg.tree_algebra is not None:
         if alg.tree_algebra != alg:
             log = log_signature_of_steps(alg, steps, brackets, values)
             return alg.exp(alg.from_primitive(log))
-        (rows,) = _left_point_rows(alg, steps, values)
+        rows = _left_point_rows(alg, _merged(steps, 2), _merged(values, 2))
         return rows.T.reshape(*lead, alg.size)
     words = word_algebra(alg, brackets is not None)
-    if values is not None and words.depth == 2:
-        rows = _two_levels(words, values, brackets, log=False)
-        if words is alg:
-            return rows.reshape(*lead, alg.size)
-        rows = rows.T
-    else:
-        rows = jnp.concatenate(word_levels(words, steps, brackets, values))
+    rows = _word_rows(words, steps, brackets, values, log=False)
     if words is not alg:
         rows = apply_rows(_image_rows(words, alg), rows)
         if alg.free_positions is not None:
@@ -154,20 +138,53 @@ def log_signature_of_steps(
     values: Array | None = None,
 ) -> Array:
     """Log-signature `(..., primitive_size)`; arguments as in `signature_of_steps`."""
-    lead = _leading(steps, values)
     trees = alg.tree_algebra
     if is_left_point(brackets) and trees is not None:
         group = signature_of_steps(trees, steps, brackets, values)
         log = trees.to_primitive(trees.log(group))
         return log if trees == alg else apply_map(primitive_conversion(trees, alg), log)
+    lead = (values if steps is None else steps).shape[:-2]
     words = word_algebra(alg, brackets is not None)
-    if values is not None and words.depth == 2:
-        rows = _two_levels(words, values, brackets, log=True).T
-    else:
-        levels = word_levels(words, steps, brackets, values)
-        rows = jnp.concatenate(level_log(words, levels))
+    rows = _word_rows(words, steps, brackets, values, log=True)
     rows = apply_rows(_primitive_rows(words, alg), rows)
     return rows.T.reshape(*lead, alg.primitive_size)
+
+
+def expanding_log_of_steps(
+    alg: AbstractHopfAlgebra, steps: Array, brackets: Any
+) -> Array:
+    """Log-signatures `(..., steps, primitive_size)` of the first step, the first two,
+    and so on; arguments as in `signature_of_steps`."""
+    words, trees = word_algebra(alg, brackets is not None), alg.tree_algebra
+    by_trees = is_left_point(brackets) and trees is not None
+    if words.depth == 2 and not by_trees:
+        logs = _two_running_levels(words, steps, brackets)
+        return apply_map(_primitive_rows(words, alg), logs)
+    each = brackets
+    if not isinstance(brackets, str | None):
+        each = brackets[..., None, :, :]
+    working = trees if by_trees else words
+    each = signature_of_steps(working, steps[..., None, :], each)
+    axis = each.ndim - 2
+    logs = working.log(jax.lax.associative_scan(working.product, each, axis=axis))
+    if not by_trees:
+        return apply_map(_primitive_rows(words, alg), logs)
+    logs = trees.to_primitive(logs)
+    return logs if trees == alg else apply_map(primitive_conversion(trees, alg), logs)
+
+
+def _two_running_levels(words: AbstractWordAlgebra, steps: Array, brackets: Any):
+    """The logarithm in words of depth two, `(..., steps, words)`."""
+    total = jnp.cumsum(steps, axis=-2)
+    before = total - steps
+    pairs = before[..., :, None] * steps[..., None, :]
+    area = jnp.cumsum(pairs - jnp.swapaxes(pairs, -1, -2), axis=-3) / 2
+    levels = [total, area.reshape(*total.shape[:-1], -1)]
+    if len(words.letter_counts) > 1:
+        last = jnp.swapaxes(steps, -1, -2)
+        letters = jnp.swapaxes(letter_increments(words, last, brackets)[1], -1, -2)
+        levels.append(jnp.cumsum(letters, axis=-2))
+    return jnp.concatenate(levels, axis=-1)
 
 
 @ft.partial(jax.jit, static_argnums=(0, 1, 2))
@@ -289,19 +306,16 @@ def signature_from_increments(
 
     @jax.checkpoint
     def advance(group, piece):
-        group = alg.product(group, _ordered_product(alg, piece))
-        return group, None
+        return alg.product(group, _ordered_product(alg, piece)), None
 
     start = jnp.zeros((*ell.shape[:-3], alg.size), ell.dtype)
-    group, _ = scan(advance, start, jnp.moveaxis(ell, -3, 0))
-    return group
+    return scan(advance, start, jnp.moveaxis(ell, -3, 0))[0]
 
 
 def _ordered_product(alg: AbstractHopfAlgebra, ell: Array) -> Array:
     group = alg.exp(alg.from_primitive(ell))
     while group.shape[-2] > 1:
-        if group.shape[-2] % 2:
-            pad = [(0, 0)] * (group.ndim - 2) + [(0, 1), (0, 0)]
-            group = jnp.pad(group, pad)
+        odd = group.shape[-2] % 2
+        group = jnp.pad(group, [(0, 0)] * (group.ndim - 2) + [(0, odd), (0, 0)])
         group = alg.product(group[..., ::2, :], group[..., 1::2, :])
     return group[..., 0, :]

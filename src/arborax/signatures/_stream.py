@@ -10,7 +10,11 @@ from jaxtyping import Array, Float
 from .._inputs import as_count
 from ..algebra import AbstractHopfAlgebra
 from ._increments import check_leading, read_elements, read_path
-from ._signature import log_signature_of_steps, signature_of_steps
+from ._signature import (
+    expanding_log_of_steps,
+    log_signature_of_steps,
+    signature_of_steps,
+)
 
 
 def extend_signature(
@@ -34,7 +38,7 @@ def extend_signature(
     read = read_path(path, alg, brackets)
     steps = jnp.diff(read.values, axis=-2)
     (s,) = read_elements(alg, s=s)
-    check_leading("s", "path", s.shape[:-1], steps.shape[:-2])
+    check_leading({"s": s.shape[:-1], "path": steps.shape[:-2]})
     return read.guard(alg.product(s, signature_of_steps(alg, steps, read.brackets)))
 
 
@@ -57,6 +61,24 @@ def expanding_signature(
     start = jnp.zeros((*each.shape[:-2], 1, alg.size), each.dtype)
     each = jnp.concatenate([start, each], axis=-2)
     return read.guard(jax.lax.associative_scan(alg.product, each, axis=each.ndim - 2))
+
+
+def expanding_log_signature(
+    path: Any, alg: AbstractHopfAlgebra, brackets: Any = None
+) -> Float[Array, "..."]:
+    """Log-signatures from the start to every sample.
+
+    **Returns:**
+
+    Array `(..., times, alg.primitive_size)`; the first entry is zero. At depth two
+    running sums over the steps; at higher depths a product of signatures in
+    logarithmic depth, as in [`arborax.expanding_signature`][].
+    """
+    read = read_path(path, alg, brackets)
+    steps = jnp.diff(read.values, axis=-2)
+    rest = expanding_log_of_steps(alg, steps, read.brackets)
+    first = jnp.zeros((*rest.shape[:-2], 1, alg.primitive_size), rest.dtype)
+    return read.guard(jnp.concatenate([first, rest], axis=-2))
 
 
 def _over_windows(

@@ -20,6 +20,7 @@ through the letter that holds, or straddles, the middle of its weight.
 """
 
 import functools as ft
+import itertools as it
 from typing import Any, NamedTuple
 
 import jax
@@ -29,6 +30,7 @@ from jaxtyping import Array, Float
 
 from .._xla import apply_rows, in_pieces, is_symbolic, outer, running_sums
 from ..algebra import AbstractWordAlgebra, SparseMap
+from ._words import selection
 
 
 _CACHE = 2**21  # bytes of streams that a CPU keeps at hand
@@ -63,54 +65,43 @@ def _split(n: int, depth: int) -> int:
     return n - 1 if n - 1 <= middle else (n - 1) // 2
 
 
+def _spelled(letters: dict[int, list[tuple]], depth: int, front: bool) -> list[list]:
+    """Words of each weight below `depth`, as streams have them: those of lower weight
+    with a letter behind them, or in `front`."""
+    out: list[list[tuple]] = [[()]]
+    for m in range(1, depth):
+        level = []
+        for w in range(1, min(m, 2) + 1):
+            pair = (out[m - w], letters[w])
+            level += [u + v for u, v in it.product(*(pair[::-1] if front else pair))]
+        out.append(level)
+    return out
+
+
 @ft.cache
 def _plan(words: AbstractWordAlgebra) -> _Plan:
     depth = words.depth
-    letters = {w: np.flatnonzero(words.letter_weights == w).tolist() for w in (1, 2)}
-    prefixes: list[list[tuple]] = [[()]]
-    suffixes: list[list[tuple]] = [[()]]
-    for m in range(1, depth):
-        prefixes.append(
-            [
-                (*u, a)
-                for w in (1, 2)
-                if w <= m
-                for u in prefixes[m - w]
-                for a in letters[w]
-            ]
-        )
-        suffixes.append(
-            [
-                (a, *v)
-                for w in (1, 2)
-                if w <= m
-                for a in letters[w]
-                for v in suffixes[m - w]
-            ]
-        )
+    places = {w: np.flatnonzero(words.letter_weights == w) for w in (1, 2)}
+    letters = {w: [(int(a),) for a in row] for w, row in places.items()}
+    prefixes, suffixes = (_spelled(letters, depth, front) for front in (False, True))
     levels = []
     for n in range(1, depth + 1):
         p = _split(n, depth)
         groups = [_Group(p, 1, n - 1 - p)]
-        if letters[2]:
-            if n - 2 - p >= 0:
-                groups.append(_Group(p, 2, n - 2 - p))
-            if p >= 1:
-                groups.append(_Group(p - 1, 2, n - 1 - p))
-        spelled = [
-            (*u, a, *v)
-            for g in groups
-            for u in prefixes[g.left]
-            for a in letters[g.letter_weight]
-            for v in suffixes[g.right]
-        ]
+        if letters[2] and n - 2 - p >= 0:
+            groups.append(_Group(p, 2, n - 2 - p))
+        if letters[2] and p >= 1:
+            groups.append(_Group(p - 1, 2, n - 1 - p))
+        position: dict[tuple, int] = {}
+        for g in groups:
+            parts = prefixes[g.left], letters[g.letter_weight], suffixes[g.right]
+            for u, a, v in it.product(*parts):
+                position[u + a + v] = len(position)
         here = [w for w, weight in zip(words.words, words.weights) if weight == n]
-        position = {word: k for k, word in enumerate(spelled)}
-        order = np.array([position[word] for word in here])
-        in_order = np.array_equal(order, np.arange(len(order)))
-        many = len(order)
-        permute = SparseMap(np.arange(many), order, np.ones(many), (many, many))
-        levels.append(_Level(tuple(groups), None if in_order else permute))
+        order = [position[word] for word in here]
+        in_order = order == sorted(order)
+        permute = None if in_order else selection(order, len(order))
+        levels.append(_Level(tuple(groups), permute))
     prefix = max(g.left for level in levels for g in level.groups)
     suffix = max(g.right for level in levels for g in level.groups)
     return _Plan(prefix, suffix, tuple(levels))
@@ -179,15 +170,12 @@ def cached_levels(
     """
     batch = letters[0].shape[0]
     one = _bytes_of_streams(words, letters)
-    if is_symbolic(batch) or batch * one < 3 * _CACHE or not _on_cpu():
+    small = is_symbolic(batch) or batch * one < 8 * _CACHE
+    if small or jax.default_backend() != "cpu":
         return tensor_levels(words, letters, values)
     size = max(4, _CACHE // one)  # matrix products of fewer than four paths are slow
     function = ft.partial(tensor_levels, words)
-    return in_pieces(function, (letters, values), size)
-
-
-def _on_cpu() -> bool:
-    return jax.default_backend() == "cpu"
+    return in_pieces(function, (letters, values), size, place="last")
 
 
 def _bytes_of_streams(words: AbstractWordAlgebra, letters: list[Array]) -> int:
@@ -209,19 +197,11 @@ def tensor_levels(
     letters: list[Float[Array, "batch _ steps"]],
     values: Float[Array, "batch dim points"] | None = None,
 ) -> list[Float[Array, "_ batch"]]:
-    """Signature of a piecewise linear path, weight by weight, in basis order.
+    """Signature of a piecewise linear path, weight by weight, in basis order, from
+    increments of the letters of weight one and, for `Ito`, of weight two. The path
+    itself, `values`, saves running sums of the first, if it is at hand.
 
-    **Arguments:**
-
-    - `words`: the word algebra.
-    - `letters`: increments of the letters of weight one and, for `Ito` of depth two or
-        more, of weight two; each `(batch, letters, steps)`, time last.
-    - `values`: the path whose increments are the letters of weight one, if at hand; it
-        saves their running sums.
-
-    **Returns:**
-
-    One array `(words of weight n, batch)` for each weight `n = 1..depth`.
+    **Returns:** one array `(words of weight n, batch)` for each weight `n = 1..depth`.
     """
     plan = _plan(words)
     prefix = _streams(letters, values, plan.prefix, suffix=False)

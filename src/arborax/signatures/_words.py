@@ -5,12 +5,19 @@ Rows are contiguous, so products, gathers and scatters over words run at memory 
 """
 
 import functools as ft
+from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
 
 from .._xla import apply_rows
 from ..algebra import AbstractWordAlgebra, SparseMap
+
+
+def selection(rows: Sequence[int] | np.ndarray, size: int) -> SparseMap:
+    """The map that takes these rows of `size` ones."""
+    count = len(rows)
+    return SparseMap(np.arange(count), rows, np.ones(count), (count, size))
 
 
 @ft.cache
@@ -29,9 +36,7 @@ def _placements(words: AbstractWordAlgebra) -> dict[tuple[int, int], SparseMap |
         for p in range(1, n):
             places = np.array([index[u + v] for u in levels[p] for v in levels[n - p]])
             whole = np.array_equal(places, np.arange(len(levels[n])))
-            shape = (len(levels[n]), len(places))
-            ones = np.ones(len(places))
-            embed = SparseMap(places, np.arange(len(places)), ones, shape)
+            embed = selection(places, len(levels[n])).transpose()
             out[n, p] = None if whole else embed
     return out
 

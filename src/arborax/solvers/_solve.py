@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import diffrax
 import jax.numpy as jnp
@@ -11,7 +12,7 @@ from jaxtyping import Array, PyTree
 from .._inputs import as_choice, as_count
 from .._values import is_concrete
 from ..geometry import AbstractGeometry
-from ..lifts import check_lift, lift, WindowField
+from ..lifts import check_lift, lift, LinearFields, WindowField
 from ._adjoint import AbstractAdjoint, check_adjoint, CheckpointedAdjoint
 from ._base import AbstractSolver
 from ._checks import (
@@ -24,6 +25,7 @@ from ._checks import (
     Saved,
 )
 from ._low_storage import CFEES25
+from ._magnus import Magnus
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
 from ._solution import DenseStates, Solution
@@ -73,6 +75,13 @@ def _check_interpolation(
             "`arborax.rough_path`, or use `interpolation='geodesic'`."
         )
     return saved
+
+
+def _is_linear(fields: Any) -> bool:
+    """Whether the window flow of the fields is known exactly."""
+    if isinstance(fields, WindowField):
+        fields = fields.fields.fields
+    return isinstance(fields, LinearFields)
 
 
 def _finite(tree: PyTree[Array]) -> Array:
@@ -130,7 +139,7 @@ def solve(
     control,
     *,
     geometry: AbstractGeometry | None = None,
-    solver: AbstractSolver | diffrax.AbstractSolver = CFEES25(),
+    solver: AbstractSolver | diffrax.AbstractSolver | None = None,
     substeps: int = 1,
     args: PyTree = None,
     saveat: diffrax.SaveAt | None = None,
@@ -167,9 +176,10 @@ def solve(
     - `y0`: the initial state, a point of the geometry.
     - `control`: from [`arborax.rough_path`][].
     - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
-    - `solver`: the scheme inside a window. In flat space an explicit Diffrax
-        Runge-Kutta solver such as `diffrax.Tsit5()` may be given as it is; elsewhere
-        wrap it by [`arborax.RKMK`][].
+    - `solver`: the scheme inside a window; by default `CFEES25`, or for
+        [`arborax.LinearFields`][] the exact flow, `Magnus`. In flat space an explicit
+        Diffrax Runge-Kutta solver such as `diffrax.Tsit5()` may be given as it is;
+        elsewhere wrap it by [`arborax.RKMK`][].
     - `substeps`: number of steps of the scheme in each window.
     - `args`: passed to `fields(t, y, args)`; any PyTree. Its arrays are differentiated,
         with either adjoint.
@@ -195,6 +205,8 @@ def solve(
     """
     check_control(control)
     y0, geometry = as_state(y0, geometry)
+    if solver is None:
+        solver = Magnus() if _is_linear(fields) else CFEES25()
     solver = as_solver(solver, geometry, control.calculus)
     substeps = as_count("substeps", substeps)
     check_adjoint(adjoint, solver)

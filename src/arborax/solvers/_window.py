@@ -12,28 +12,31 @@ from jaxtyping import Array, Float, PyTree
 
 from .._xla import scan
 from ..geometry import AbstractGeometry
-from ..lifts import WindowField
+from ..lifts import exact_flow, WindowField
 from ..signatures import RoughPath
 from ._base import AbstractSolver
 
 
-def window_field(
-    field: WindowField, lam: Float[Array, " primitives"], t0, t1
-) -> Callable:
+class window_field:
     """The field `f(s, y)` of one window, `s` running over `[0, 1]`.
 
     Times keep their own dtype, which may have more digits than the state.
     """
-    coefficients = field.coefficients(lam)
-    if not field.time_dependent:
-        return lambda s, y: field.evaluate(None, y, coefficients)
-    t0, t1 = jnp.asarray(t0), jnp.asarray(t1)
 
-    def f(s, y):
-        t = t0 + s.astype(t0.dtype) * (t1 - t0)
-        return field.evaluate(t, y, coefficients)
+    def __init__(self, field: WindowField, lam: Float[Array, " primitives"], t0, t1):
+        self.field, self.lam = field, lam
+        self.t0, self.t1 = jnp.asarray(t0), jnp.asarray(t1)
+        self.coefficients = field.coefficients(lam)
 
-    return f
+    def __call__(self, s, y: PyTree[Array]) -> Float[Array, " dim"]:
+        t = None
+        if self.field.time_dependent:
+            t = self.t0 + s.astype(self.t0.dtype) * (self.t1 - self.t0)
+        return self.field.evaluate(t, y, self.coefficients)
+
+    def flow(self, y: PyTree[Array], h: Float[Array, ""]) -> PyTree[Array]:
+        """The state after the share `h` of the window, where it is known exactly."""
+        return exact_flow(self.field, y, self.lam, h)
 
 
 def step_window(

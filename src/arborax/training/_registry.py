@@ -73,7 +73,7 @@ def known() -> dict[str, Any]:
     names["equinox.nn.identity"] = identity.default
     names |= {f"jax.nn.{n}": f for n, f in vars(jax.nn).items() if callable(f)}
     names |= {f"jax.numpy.{n}": getattr(jnp, n) for n in _OF_NUMPY}
-    names |= {f"arborax.models.{f.__name__}": f for f in (models.lipswish,)}
+    names["arborax.models.lipswish"] = models.lipswish
     for place, module in list(sys.modules.items()):
         if place.partition(".")[0] in _packages:
             own = [x for x in vars(module).values() if _is_module(x)]

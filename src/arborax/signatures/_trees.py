@@ -1,4 +1,5 @@
-"""Left-point iterated sums over trees, the discrete Itô integral at every depth."""
+"""Signatures over trees as rows `(size, batch)`: left-point iterated sums, the discrete
+Itô integral at every depth, and Chen's identity."""
 
 import functools as ft
 import math
@@ -9,6 +10,7 @@ from jaxtyping import Array, Float
 
 from .._xla import apply_rows, running_sums
 from ..algebra import AbstractHopfAlgebra, SparseMap
+from ._words import selection
 
 
 @ft.cache
@@ -65,13 +67,9 @@ def _forest_factors(
     for m in range(2, alg.depth + 1):
         forests = [alg.basis[row] for row in rows[m]]
         columns = [[free[f[k : k + 1]] for f in forests] for k in range(m)]
-        shape = (len(forests), len(free))
-        count = np.arange(len(forests))
-        ones = np.ones(len(forests))
-        factors.append([SparseMap(count, column, ones, shape) for column in columns])
+        factors.append([selection(column, len(free)) for column in columns])
     joined = np.concatenate([rows[m] for m in range(1, alg.depth + 1)])
-    size = (alg.size, alg.size)
-    return factors, SparseMap(joined, np.arange(alg.size), np.ones(alg.size), size)
+    return factors, selection(np.argsort(joined), alg.size)
 
 
 def multiply_trees(
@@ -83,10 +81,8 @@ def multiply_trees(
         return trees
     parts = [trees]
     for selections in factors:
-        product = apply_rows(selections[0], trees)
-        for selection in selections[1:]:
-            product = product * apply_rows(selection, trees)
-        parts.append(product)
+        chosen = [apply_rows(one, trees) for one in selections]
+        parts.append(ft.reduce(jnp.multiply, chosen))
     return apply_rows(order, jnp.concatenate(parts))
 
 
@@ -99,9 +95,8 @@ def left_point_signature(
     """
     batch, _, length = steps.shape
     moves = jnp.transpose(steps, (1, 0, 2))  # (dim, batch, steps)
-    ones = jnp.ones((1, batch, length), steps.dtype)
     streams = jnp.zeros((alg.size + 1, batch, length), steps.dtype)
-    streams = streams.at[alg.size].set(ones[0])
+    streams = streams.at[alg.size].set(1)
     totals = jnp.zeros((alg.size, batch), steps.dtype)
     planar = alg.planar
     for n, level in enumerate(_grafts(alg), start=1):
@@ -117,14 +112,33 @@ def left_point_signature(
         if n < alg.depth:
             sums = running_sums(rise)
             if not planar:
-                several = [k for k in range(count) if len(alg.basis[start + k]) > 1]
-                for k in several:
-                    factors = [alg.index[(t,)] for t in alg.basis[start + k]]
-                    product = streams[factors[0]]
-                    for factor in factors[1:]:
-                        product = product * streams[factor]
-                    sums = sums.at[k].set(product)
+                for k, forest in enumerate(alg.basis[start : start + count]):
+                    if len(forest) > 1:
+                        trees = [streams[alg.index[(tree,)]] for tree in forest]
+                        sums = sums.at[k].set(ft.reduce(jnp.multiply, trees))
             streams = streams.at[start : start + count].set(sums)
     if not planar:
         totals = multiply_trees(alg, totals[alg.free_positions])
     return totals
+
+
+@ft.cache
+def _factors(alg: AbstractHopfAlgebra) -> tuple[SparseMap, SparseMap, SparseMap]:
+    """Left and right factors of every term of the product, and the sum of terms."""
+    table = alg.product_table
+    count = table.out.size
+    left, right = (selection(x, alg.size) for x in (table.left, table.right))
+    shape = (alg.size, count)
+    return left, right, SparseMap(table.out, np.arange(count), table.value, shape)
+
+
+def tree_multiply(alg: AbstractHopfAlgebra, a: list, b: list) -> list:
+    """`(1 + a)(1 + b) - 1`; elements are lists of one array."""
+    left, right, total = _factors(alg)
+    terms = apply_rows(left, a[0]) * apply_rows(right, b[0])
+    return [a[0] + b[0] + apply_rows(total, terms)]
+
+
+def tree_divide(alg: AbstractHopfAlgebra, c: list, b: list) -> list:
+    """The `a` with `(1 + a)(1 + b) = 1 + c`, for a group-like `b`."""
+    return tree_multiply(alg, c, [apply_rows(alg.antipode_map, b[0])])

@@ -1,0 +1,329 @@
+"""Linear branched rough differential equations, parallel in time."""
+
+import functools as ft
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
+
+from .._inputs import as_choice, as_count, as_flag
+from .._values import refuse_first
+from ..algebra import AbstractHopfAlgebra
+from ..geometry import AbstractGeometry
+from ..lifts import Blocks
+from ..paths import SampledPath
+from ..signatures import expanding_log_signature, rough_path, RoughPath
+from ._checks import (
+    as_output,
+    as_sample,
+    as_sizes,
+    check_options,
+    finite,
+)
+from ._control_model import AbstractControlModel, check_algebra, resolve_calculus
+from ._linear_layer import LinearLayer
+
+
+_EXPLODES = (
+    "the state of layer {} is not finite from window {} on: its matrices are too large "
+    "for the driver. Scale the path, use shorter windows, or `contractive=True`."
+)
+STRUCTURES = ("dense", "block", "diagonal")
+OUTPUTS = ("samples", "windows", "last")
+
+
+class LinearStream(eqx.Module):
+    """One layer between two samples: its state at the last knot, the last value of its
+    driver, and the steps since the knot."""
+
+    y: Float[Array, "size blocks"]
+    x: Float[Array, " channels"]
+    steps: Float[Array, "window channels"]
+    brackets: Float[Array, "window channels channels"] | None
+
+
+class LinearState(eqx.Module):
+    """A linear model between two samples."""
+
+    layers: tuple[LinearStream, ...]
+    count: Int[Array, ""]
+    finite_variation: tuple[int, ...] = eqx.field(static=True)
+
+
+class LinearBNRDE(AbstractControlModel):
+    r"""The linear branched rough differential equation
+    $dY = \sum_i (A_i Y + b_i)\, dX^i$, any algebra, parallel in time.
+
+    The flow over a window is the exponential of one matrix, the sum of fixed products
+    of the $A_i$ with the log-signature as coefficients: at depth two, with Lévy area
+    $a$ and bracket $B$,
+
+    $$\Omega = \sum_i A_i x^i + \sum_{i<j} a_{ij} (A_j A_i - A_i A_j)
+        - \frac12 \sum_{ij} B^{ij} A_i A_j , \qquad Y_{k+1} = e^{\Omega_k} Y_k .$$
+
+    So a Stratonovich model (`Shuffle`) sees increments and areas, an Itô model the
+    quadratic variation as well. All windows are summed up and exponentiated at once;
+    only their product is sequential, and `mode="associative"` takes it in logarithmic
+    depth.
+
+    `structure` says which matrices are allowed:
+
+    - `"dense"`: all of them; `hidden^3` operations per window.
+    - `"block"` (default): block-diagonal, blocks of size `block`.
+    - `"diagonal"`: complex diagonal matrices, that is blocks of size 2 that rotate and
+      scale. They commute, so areas have no effect; brackets have.
+
+    Several `layers` are stacked: states are normalised and gated, added to the features
+    of the layers before, and mapped to `channels` numbers that drive the next layer.
+    In an Itô model its brackets are the realised ones of these.
+
+    Between knots states are exact: they follow from the log-signature up to the sample.
+
+    ??? cite "Reference"
+
+        B. Walker, L. Yang, N. Muca Cirone, C. Salvi, T. Lyons, Structured linear CDEs:
+        maximally expressive and parallel-in-time sequence models, arXiv:2505.17761
+        (2025), for Stratonovich drivers.
+    """
+
+    layers: tuple[LinearLayer, ...]
+    mixers: tuple[eqx.nn.Linear, ...]
+    readout: eqx.nn.Linear | None
+    output: AbstractGeometry = eqx.field(static=True)
+    outputs: str = eqx.field(static=True)
+    mode: Literal["scan", "associative"] | None = eqx.field(static=True)
+
+    def __init__(
+        self,
+        alg: AbstractHopfAlgebra,
+        output: int | AbstractGeometry | None,
+        *,
+        hidden: int = 64,
+        structure: Literal["dense", "block", "diagonal"] = "block",
+        block: int = 4,
+        layers: int = 1,
+        affine: bool = True,
+        normalise: bool = True,
+        gated: bool = True,
+        contractive: bool = False,
+        window: int = 16,
+        basepoint: bool = True,
+        outputs: Literal["samples", "windows", "last"] = "samples",
+        mode: Literal["scan", "associative"] | None = None,
+        calculus: Literal["ito", "stratonovich"] | None = None,
+        brackets: Literal["realised"] | None = None,
+        dtype: Any = None,
+        key: PRNGKeyArray,
+    ):
+        """**Arguments:**
+
+        - `alg`: the algebra, with one channel per channel of the driver, time included.
+        - `output`: number of outputs, or their manifold. `None`: no readout; outputs
+            are the features of the last layer, `hidden` numbers.
+        - `hidden`: numbers in the state of a layer.
+        - `structure`: of the matrices, see above.
+        - `block`: size of the blocks of `structure="block"`.
+        - `layers`: number of equations, one driven by the other.
+        - `affine`: whether the equations have offsets $b_i$.
+        - `normalise`: whether states are divided by their root mean square before they
+            are gated or read out.
+        - `gated`: whether states pass through a gated linear unit.
+        - `contractive`: whether blocks of a window matrix that would make states grow
+            are damped until they do not: states then stay bounded for any weights and
+            any number of windows, but the equation is no longer exactly that above.
+        - `window`: samples per window.
+        - `basepoint`: whether a zero sample is prepended, as in
+            [`arborax.models.BNRDE`][].
+        - `outputs`: at all `"samples"`, at the knots between `"windows"`, or the
+            `"last"` one only. The last two skip states inside windows if there is one
+            layer.
+        - `mode`: `"scan"` takes windows one after another, `"associative"` in parallel.
+            `None`: the first on a CPU and for few windows, otherwise the second.
+        - `calculus`, `brackets`: as in [`arborax.models.BNRDE`][].
+        - `dtype`: of the weights.
+        - `key`: a JAX random key.
+        """
+        check_algebra(alg)
+        check_options(key, dtype)
+        hidden, block, layers = as_sizes(hidden=hidden, block=block, layers=layers)
+        self.alg, self.channels = alg, alg.dim
+        self.calculus = resolve_calculus(alg, calculus)
+        self.brackets = as_choice("brackets", brackets, (None, "realised"))
+        self.window = as_count("window", window)
+        self.basepoint = as_flag("basepoint", basepoint)
+        self.outputs = as_choice("outputs", outputs, OUTPUTS)
+        self.mode = as_choice("mode", mode, (None, "scan", "associative"))
+        blocks = _make_blocks(structure, hidden, block, as_flag("affine", affine))
+        options = dict(normalise=normalise, gated=gated, contractive=contractive)
+        options = {name: as_flag(name, flag) for name, flag in options.items()}
+        last, *keys = jr.split(key, 2 * layers)
+        self.layers = tuple(
+            LinearLayer(alg, blocks, **options, dtype=dtype, key=k)
+            for k in keys[:layers]
+        )
+        self.mixers = tuple(
+            eqx.nn.Linear(hidden, alg.dim, dtype=dtype, key=k) for k in keys[layers:]
+        )
+        self.output = as_output(hidden if output is None else output)
+        self.readout = None
+        if output is not None:
+            size = self.output.vector_size
+            self.readout = eqx.nn.Linear(hidden, size, dtype=dtype, key=last)
+
+    def __call__(self, path: SampledPath | RoughPath) -> PyTree[Array]:
+        """Outputs of one path or control, where `outputs` says. With
+        `outputs="samples"` a control that was cut by time (`knots=`) has its outputs at
+        its knots; there is no output at a basepoint."""
+        control = self._control(path)
+        where = self.outputs
+        if where == "samples" and control.num_steps is None:
+            where = "windows"
+        first, inner = self._features(control, where == "samples")
+        if where == "last":
+            return finite(self._output(inner[-1, -1]))
+        if where == "windows":
+            inner, skip, points = inner[:, -1:], 0, None
+        else:
+            skip, points = int(control.basepoint), control.num_steps + 1
+        rows = jnp.concatenate([first[None], inner.reshape(-1, inner.shape[-1])])
+        return finite(jax.vmap(self._output)(rows[skip:points]))
+
+    def states(self, path: SampledPath | RoughPath) -> Float[Array, "knots hidden"]:
+        """States of the first layer at the knots, block after block: the solution of
+        the linear equation itself."""
+        control, layer = self._control(path), self.layers[0]
+        y0 = layer.start(control.values[0, 0])
+        flows = layer.flows(control.log_signatures.astype(y0.dtype))[:, None]
+        _, inner = layer.states(y0, flows, self.mode)
+        states = jnp.concatenate([y0[None], inner[:, 0]])
+        return jnp.swapaxes(states, 1, 2).reshape(states.shape[0], -1)
+
+    def _features(
+        self, control: RoughPath, inside: bool
+    ) -> tuple[Float[Array, " hidden"], Float[Array, "windows points hidden"]]:
+        """Features of the last layer at the first point, and at the points of all
+        windows, or their last ones if nothing else is needed."""
+        if inside or len(self.layers) > 1:
+            lams = control.expanding()
+        else:
+            lams = control.log_signatures[:, None]
+        x0, total = control.values[0, 0], None
+        for k, layer in enumerate(self.layers):
+            y0 = layer.start(x0)
+            flows = layer.flows(lams.astype(y0.dtype))
+            _, inner = layer.states(y0, flows, self.mode)
+            bad = ~jnp.all(jnp.isfinite(inner), axis=(1, 2, 3))
+            inner = refuse_first(inner, bad, ft.partial(_EXPLODES.format, k))
+            here = layer.features(y0), layer.features(inner)
+            total = here if total is None else jax.tree.map(jnp.add, total, here)
+            if k < len(self.mixers):
+                x0, lams = self._next_driver(self.mixers[k], *total)
+        assert total is not None
+        return total
+
+    def _next_driver(self, mixer: eqx.nn.Linear, first: Array, inner: Array):
+        """The driver of the next layer: its first value, and its log-signatures."""
+        x0 = mixer(first)
+        values = jax.vmap(jax.vmap(mixer))(inner)
+        starts = jnp.concatenate([x0[None], values[:-1, -1]])
+        values = jnp.concatenate([starts[:, None], values], axis=1)
+        brackets = "realised" if self.calculus == "ito" else None
+        return x0, expanding_log_signature(values, self.alg, brackets)[:, 1:]
+
+    def _output(self, features: Float[Array, " hidden"]) -> PyTree[Array]:
+        if self.readout is None:
+            return features
+        return self.output.project_vector(self.readout(features))
+
+    def start(
+        self,
+        t: ArrayLike,
+        x: Float[Array, " channels"],
+        *,
+        finite_variation: tuple[int, ...] = (),
+    ) -> tuple[LinearState, PyTree[Array]]:
+        """The state after the first sample, and the output there, whatever `outputs`
+        says.
+
+        **Arguments:**
+
+        - `finite_variation`: channels without a bracket, such as time, if brackets are
+            realised; as in [`arborax.SampledPath`][]. Missing values are carried
+            forward by the caller.
+        """
+        x = as_sample("x", x, (self.channels,), self)
+        d, size = self.channels, self.window
+        value, total, streams = jnp.zeros_like(x) if self.basepoint else x, None, []
+        for k, layer in enumerate(self.layers):
+            brackets = None
+            if self.calculus == "ito":
+                brackets = jnp.zeros((size, d, d), x.dtype)
+            y = layer.start(value).astype(x.dtype)
+            streams.append(LinearStream(y, value, jnp.zeros((size, d)), brackets))
+            here = layer.features(y)
+            total = here if total is None else total + here
+            value = self.mixers[k](total) if k < len(self.mixers) else value
+        assert total is not None
+        state = LinearState(
+            tuple(streams), jnp.zeros((), jnp.int32), tuple(finite_variation)
+        )
+        if self.basepoint:
+            return self._push(state, x, jnp.zeros((d, d), x.dtype))
+        return state, self._output(total)
+
+    def update(
+        self,
+        state: LinearState,
+        t: ArrayLike,
+        x: Float[Array, " channels"],
+        bracket: Float[Array, "channels channels"] | None = None,
+    ) -> tuple[LinearState, PyTree[Array]]:
+        """The state after one more sample, and the output there."""
+        x = as_sample("x", x, (self.channels,), self)
+        marks = state.finite_variation
+        bracket = self._step_bracket(state.layers[0].x, x, bracket, marks)
+        return self._push(state, x, bracket)
+
+    def _push(self, state: LinearState, x: Array, bracket: Array | None):
+        full = state.count + 1 == self.window
+        streams, total, value = [], None, x
+        for k, (layer, stream) in enumerate(zip(self.layers, state.layers)):
+            step = value - stream.x
+            steps = stream.steps.at[state.count].set(step)
+            brackets = stream.brackets
+            if brackets is not None:
+                bracket = step[:, None] * step[None] if k else bracket
+                brackets = brackets.at[state.count].set(bracket)
+            # The steps so far as a control of one window; those to come are zero.
+            ts = jnp.arange(self.window + 1, dtype=x.dtype)
+            values = jnp.pad(jnp.cumsum(steps, axis=0), [(1, 0), (0, 0)])
+            path = SampledPath(ts, values, brackets=brackets, check=False)
+            lam = rough_path(None, path, self.alg, window=self.window).log_signatures
+            y = layer.blocks.act(layer.flows(lam[0]), stream.y)
+            kept = jnp.where(full, y, stream.y)
+            steps, brackets = jax.tree.map(
+                lambda leaf: jnp.where(full, jnp.zeros_like(leaf), leaf),
+                (steps, brackets),
+            )
+            streams.append(LinearStream(kept, value, steps, brackets))
+            here = layer.features(y)
+            total = here if total is None else total + here
+            value = self.mixers[k](total) if k < len(self.mixers) else value
+        count = jnp.where(full, 0, state.count + 1)
+        state = LinearState(tuple(streams), count, state.finite_variation)
+        assert total is not None
+        return state, self._output(total)
+
+
+def _make_blocks(structure: Any, hidden: int, block: int, affine: bool) -> Blocks:
+    """The form of the matrices of a layer."""
+    as_choice("structure", structure, STRUCTURES)
+    size = {"dense": hidden, "diagonal": 2}.get(structure, block)
+    if hidden % size:
+        raise ValueError(
+            f"`hidden` must be a multiple of the size of a block, {size}, got {hidden}."
+        )
+    return Blocks(size, hidden // size, affine, structure == "diagonal")

@@ -1,0 +1,118 @@
+"""One linear equation driven by log-signatures, with a gated output."""
+
+import math
+from typing import Any, Literal
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+from jaxtyping import Array, Float, PRNGKeyArray
+
+from ..algebra import AbstractHopfAlgebra
+from ..lifts import Blocks, lift_matrices, window_matrices
+from ..solvers import run_flows
+
+
+_SCALE = 0.1  # of the matrices at the start
+
+
+class LinearLayer(eqx.Module):
+    r"""$dY = \sum_i (A_i Y + b_i)\, dX^i$, and features of its states.
+
+    The matrices begin as small infinitesimal rotations: their flows keep the length of
+    a state, however many there are.
+    """
+
+    matrices: Float[Array, "channels size columns blocks"]
+    initial: eqx.nn.Linear
+    norm: eqx.nn.RMSNorm | None
+    gate: eqx.nn.Linear | None
+    alg: AbstractHopfAlgebra = eqx.field(static=True)
+    blocks: Blocks = eqx.field(static=True)
+    contractive: bool = eqx.field(static=True)
+
+    def __init__(
+        self,
+        alg: AbstractHopfAlgebra,
+        blocks: Blocks,
+        *,
+        normalise: bool,
+        gated: bool,
+        contractive: bool,
+        dtype: Any,
+        key: PRNGKeyArray,
+    ):
+        first, second, third, fourth = jr.split(key, 4)
+        hidden = blocks.size * blocks.count
+        self.alg, self.blocks, self.contractive = alg, blocks, contractive
+        self.matrices = _small_rotations(blocks, alg.dim, first, second, dtype)
+        self.initial = eqx.nn.Linear(alg.dim, hidden, dtype=dtype, key=third)
+        self.norm = self.gate = None
+        if normalise:
+            self.norm = eqx.nn.RMSNorm(hidden, dtype=dtype)
+        if gated:
+            self.gate = eqx.nn.Linear(hidden, 2 * hidden, dtype=dtype, key=fourth)
+
+    def start(self, x: Float[Array, " channels"]) -> Float[Array, "size blocks"]:
+        """The initial state, from the first value of the driver."""
+        return self.initial(x).reshape(self.blocks.size, self.blocks.count)
+
+    def flows(
+        self, lams: Float[Array, "*batch primitives"]
+    ) -> Float[Array, "*batch size columns blocks"]:
+        """The flows of log-signatures."""
+        lifted = lift_matrices(self.alg, self.blocks, self.matrices)
+        omega = window_matrices(self.blocks, lifted, lams)
+        if self.contractive:
+            omega = self.blocks.contract(omega)
+        return self.blocks.exponential(omega)
+
+    def states(
+        self,
+        y0: Float[Array, "size blocks"],
+        flows: Float[Array, "windows points size columns blocks"],
+        mode: Literal["scan", "associative"] | None,
+    ) -> tuple[Float[Array, "windows size blocks"], Float[Array, "windows points _ _"]]:
+        """States at the starts of windows and at their points, from the flows up to
+        these."""
+        knots = run_flows(self.blocks, flows[:, -1], y0, mode)
+        starts = knots[:-1]
+        if flows.shape[1] == 1:
+            return starts, knots[1:, None]
+        inner = self.blocks.act(flows[:, :-1], starts[:, None])
+        return starts, jnp.concatenate([inner, knots[1:, None]], axis=1)
+
+    def features(
+        self, y: Float[Array, "*batch size blocks"]
+    ) -> Float[Array, "*batch hidden"]:
+        """Normalised and gated states."""
+        lead = y.shape[:-2]
+        y = y.reshape(math.prod(lead), self.blocks.size * self.blocks.count)
+        if self.norm is not None:
+            y = jax.vmap(self.norm)(y)
+        if self.gate is not None:
+            value, gate = jnp.split(jax.vmap(self.gate)(y), 2, axis=-1)
+            y = value * jax.nn.sigmoid(gate)
+        return y.reshape(*lead, -1)
+
+
+def _small_rotations(
+    blocks: Blocks, channels: int, first: PRNGKeyArray, second: PRNGKeyArray, dtype: Any
+) -> Float[Array, "channels size columns blocks"]:
+    """Skew matrices, of norm about `_SCALE`, and offsets."""
+    size, count = blocks.size, blocks.count
+    scale = _SCALE / math.sqrt(max(size - 1, 1))
+    if blocks.rotation:
+        angles = scale * jr.normal(first, (channels, 1, 1, count), dtype)
+        matrices = jnp.concatenate([jnp.zeros_like(angles), angles], axis=1)
+    elif size == 1:
+        matrices = scale * jr.normal(first, (channels, 1, 1, count), dtype)
+    else:
+        full = jr.normal(first, (channels, size, size, count), dtype)
+        matrices = scale * math.sqrt(0.5) * (full - jnp.swapaxes(full, 1, 2))
+    if not blocks.affine:
+        return matrices
+    offsets = jr.normal(second, (channels, size, 1, count), matrices.dtype)
+    offsets = offsets / math.sqrt(channels)
+    return jnp.concatenate([matrices, offsets], axis=2)

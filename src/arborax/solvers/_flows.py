@@ -1,0 +1,53 @@
+"""Windows whose flows are known linear maps, one after another or all at once."""
+
+from typing import Literal
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from .._xla import scan
+from ..lifts import Blocks
+
+
+MODES = ("scan", "associative")
+_LONG = 64  # windows from which an accelerator multiplies maps in parallel
+
+
+def choose_mode(
+    mode: Literal["scan", "associative"] | None, windows: int
+) -> Literal["scan", "associative"]:
+    """The mode, by default `"scan"` on a CPU and for few windows, otherwise
+    `"associative"`."""
+    if mode is not None:
+        return mode
+    serial = jax.default_backend() == "cpu" or windows < _LONG
+    return "scan" if serial else "associative"
+
+
+def run_flows(
+    blocks: Blocks,
+    flows: Float[Array, "windows size columns blocks"],
+    y0: Float[Array, "size blocks"],
+    mode: Literal["scan", "associative"] | None = None,
+) -> Float[Array, "knots size blocks"]:
+    """States at all knots, the first of them `y0`.
+
+    `"scan"` applies one flow after another: `size * columns` operations per block and
+    window. `"associative"` multiplies flows in a tree of logarithmic depth, which takes
+    some `2 * size` times as many operations, but few steps.
+    """
+    if choose_mode(mode, flows.shape[0]) == "scan":
+
+        def body(y, flow):
+            y = blocks.act(flow, y)
+            return y, y
+
+        rest = scan(body, y0, flows)[1]
+    else:
+        compose = lambda earlier, later: blocks.compose(later, earlier)  # noqa: E731
+        whole = jax.lax.associative_scan(compose, flows)
+        rest = blocks.act(
+            whole, jnp.broadcast_to(y0[None], (whole.shape[0], *y0.shape))
+        )
+    return jnp.concatenate([y0[None], rest])

@@ -1,0 +1,34 @@
+"""Exact flows of linear fields."""
+
+from jaxtyping import Array, PyTree
+
+from ._base import AbstractSolver
+
+
+class Magnus(AbstractSolver):
+    r"""The exact flow of [`arborax.LinearFields`][] over a window: one exponential of
+    the window matrix (in Euclidean space) or of a group element.
+
+    The default for linear fields; it refuses all others. What remains is the error of
+    the truncated log-signature, as in a Magnus expansion. A step back undoes a step, so
+    [`arborax.ReversibleAdjoint`][] is exact to rounding.
+    """
+
+    @property
+    def order(self) -> int:
+        """That of the series inside the exponential, which is exact to rounding."""
+        return 16
+
+    @property
+    def reversible(self) -> bool:
+        return True
+
+    @property
+    def euclidean(self) -> bool:
+        return False
+
+    def step(self, f, geometry, s, y, h) -> PyTree[Array]:
+        return f.flow(y, h)
+
+    def step_with_error(self, f, geometry, s, y, h):
+        return self.step(f, geometry, s, y, h), None

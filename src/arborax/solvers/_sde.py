@@ -1,0 +1,282 @@
+"""Stochastic differential equations from drift and diffusion."""
+
+from collections.abc import Callable
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import jax.tree_util as jtu
+from jaxtyping import Array, PyTree
+
+from .._inputs import as_choice, as_count, as_flag, as_floating, as_key
+from .._values import refuse
+from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
+from ..geometry import AbstractGeometry
+from ..paths import brownian_areas, BrownianSteps
+from ..signatures import rough_path_from_areas, RoughPath
+from ._adjoint import AbstractAdjoint, CheckpointedAdjoint
+from ._base import AbstractSolver
+from ._checks import as_state, check_calculus
+from ._equation import Equation, read_equation
+from ._low_storage import CF4, CFEES25
+from ._results import RESULTS, throw_failure
+from ._runge_kutta import as_solver, Heun
+from ._solution import Solution
+from ._solve import solve
+
+
+# Numbers in the log-signatures of a chunk: some megabytes, which caches hold.
+_CHUNK_SIZE = 2**19
+# How many paths share a random key; making one for each path takes longer than noise.
+_BLOCK = 16
+
+
+class _Plan(eqx.Module):
+    """What all paths share and JAX does not trace."""
+
+    alg: AbstractHopfAlgebra
+    method: str | None
+    solver: AbstractSolver
+    substeps: int
+    windows: int
+    adjoint: AbstractAdjoint
+    antithetic: bool
+    block: int
+    blocks: int
+    chunk: int
+
+
+def solve_sde(
+    drift: Callable,
+    diffusion: Callable,
+    y0: PyTree[Any],
+    ts: Any,
+    *,
+    key: Any = None,
+    calculus: str = "ito",
+    geometry: AbstractGeometry | None = None,
+    args: PyTree = None,
+    paths: int | None = None,
+    windows: int = 1,
+    levy_area: str | None = "foster",
+    weak_order: int = 1,
+    antithetic: bool = False,
+    solver: AbstractSolver | diffrax.AbstractSolver | None = None,
+    substeps: int = 1,
+    chunk: int | None = None,
+    adjoint: AbstractAdjoint = CheckpointedAdjoint(),
+    throw: bool = True,
+) -> Solution:
+    r"""Simulate $dY = f(t, Y)\,dt + g(t, Y)\,dW$, Itô or Stratonovich, on any geometry.
+
+    Brownian increments and Lévy areas are drawn window by window
+    ([`arborax.brownian_areas`][]), the driver is $(t, W)$, and the log-ODE is solved by
+    [`arborax.solve`][]: strong order 1 for any noise, in the sense stated there, and
+    states stay on their manifold. Itô equations are meant with respect to the
+    connection of the geometry.
+
+    !!! example
+
+        ```python
+        sol = abx.solve_sde(
+            lambda t, y, args: args["mu"] * y,
+            lambda t, y, args: args["sigma"] * y,
+            jnp.array([1.0]), jnp.linspace(0.0, 1.0, 5),
+            key=jax.random.key(0), args={"mu": 0.1, "sigma": 0.2}, paths=1000,
+        )
+        sol.ys                           # (1000, 5, 1)
+        ```
+
+    **Arguments:**
+
+    - `drift`: `drift(t, y, args)` or `drift(y)`, returning `(dim,)`, in the frame of
+        the geometry.
+    - `diffusion`: as `drift`, returning `(dim, d)`, one column for each of `d` Brownian
+        motions, or `(dim,)`, a diagonal. One Brownian motion in all coordinates:
+        `(dim, 1)`.
+    - `y0`: the initial state, a point of the geometry, shared by all paths.
+    - `ts`: `(times,)`, strictly increasing, at least two: the solution starts at
+        `ts[0]` and is saved at all of them.
+    - `key`: a JAX random key. The noise is a function of it and of the number of the
+        path alone: other parameters, or more paths, leave it as it is. Derivatives in
+        `args`, `y0` and what the callables hold are those along fixed noise, of any
+        order.
+    - `calculus`: `"ito"` or `"stratonovich"`.
+    - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
+    - `args`: passed to the callables; any PyTree.
+    - `paths`: number of paths, the first axis of the result; `None` for one path
+        without that axis.
+    - `windows`: number of windows between two successive times.
+    - `levy_area`: `"foster"`, `"davie"`, or `None` to draw no areas, which is enough
+        for noise that commutes (one Brownian motion, or `g_i` of `y_i` alone).
+    - `weak_order`: 2 adds the conditional mean of the next order
+        ([`arborax.rough_path_from_areas`][]), for coefficients that do not depend on
+        `t` (make time a state if they do). It needs second derivatives of the fields.
+    - `antithetic`: paths come in pairs, the second driven by $-W$ with the same areas.
+    - `solver`: the scheme inside a window. `None`: `Heun()` in flat space, `CFEES25()`
+        elsewhere, and `CF4()` if `weak_order` is 2.
+    - `substeps`: number of steps of the scheme in each window.
+    - `chunk`: how many paths (or pairs) are computed at a time, which bounds memory in
+        value and gradient. `None`: so many that log-signatures take some megabytes.
+    - `adjoint`: as in [`arborax.solve`][].
+    - `throw`: whether failure of any path is an error, as in [`arborax.solve`][].
+
+    Coefficients must be smooth where the paths go. The square root of Heston and CIR is
+    not, at zero: see [`arborax.square_root_driver`][].
+
+    **Returns:**
+
+    A [`arborax.Solution`][] with `ys` of shape `(paths, times, *point)` and a `result`
+    for each path.
+    """
+    key = as_key(key)
+    calculus = as_choice("calculus", calculus, ("ito", "stratonovich"))
+    weak = _weak(weak_order)
+    times = _as_times(ts)
+    y0, geometry = as_state(y0, geometry)
+    check_calculus(calculus, geometry)
+    antithetic = as_flag("antithetic", antithetic)
+    count = 1 if paths is None else as_count("paths", paths)
+    if antithetic and count % 2:
+        raise ValueError(
+            f"antithetic paths come in pairs: `paths` must be even, got {paths}."
+        )
+    corrected = weak and calculus == "ito"
+    equation = read_equation(drift, diffusion, geometry, times[0], y0, args, corrected)
+    channels = 1 + equation.noise
+    if weak:
+        alg = Shuffle(channels, 3)
+    else:
+        alg = Ito(channels, 2) if calculus == "ito" else Shuffle(channels, 2)
+    if solver is None:
+        solver = CF4() if weak else Heun() if geometry.flat else CFEES25()
+    windows = as_count("windows", windows)
+    block = 1 if paths is None else _BLOCK
+    blocks = -(-count // (2 * block if antithetic else block))
+    if chunk is None:
+        size = windows * (times.shape[0] - 1) * alg.primitive_size
+        chunk = max(1, _CHUNK_SIZE // size)
+    chunk = min(blocks, -(-as_count("chunk", chunk) // block))
+    plan = _Plan(
+        alg,
+        as_choice("levy_area", levy_area, ("foster", "davie", None)),
+        as_solver(solver, geometry, calculus),
+        as_count("substeps", substeps),
+        windows,
+        adjoint,
+        antithetic,
+        block,
+        blocks,
+        chunk,
+    )
+    # Python floats would be constants of the compiled program, one for each value.
+    args = jtu.tree_map(lambda x: jnp.asarray(x) if isinstance(x, float) else x, args)
+    ys, result = _simulate(equation, y0, times, key, args, plan)
+    keep = 0 if paths is None else slice(count)
+    ys, result = jtu.tree_map(lambda leaf: leaf[keep], (ys, result))
+    if throw:
+        ys = throw_failure(result, ys)
+    number = windows * (times.shape[0] - 1)
+    stats = {"num_windows": number, "num_steps": number * plan.substeps}
+    return Solution(times, ys, result, stats)
+
+
+def _weak(weak_order: Any) -> bool:
+    if as_count("weak_order", weak_order) > 2:
+        raise ValueError(f"`weak_order` is 1 or 2, got {weak_order}.")
+    return weak_order == 2
+
+
+def _as_times(ts: Any) -> Array:
+    times = as_floating("ts", ts)
+    if times.ndim != 1 or times.shape[0] < 2:
+        raise ValueError(
+            f"`ts` must have shape (times,) with two times at least, the first being "
+            f"the start; got {times.shape}."
+        )
+    steps = jnp.diff(times)
+    bad = ~(jnp.isfinite(steps) & (steps > 0))
+    message = "`ts` must be finite and strictly increasing: sort it, drop repeats."
+    return refuse(times, bad, message)
+
+
+@eqx.filter_jit
+def _simulate(
+    equation: Equation, y0, times: Array, key, args, plan: _Plan
+) -> tuple[PyTree[Array], RESULTS]:
+    """States `(paths, times, ..)` and outcomes `(paths,)`, of whole blocks."""
+    share = jnp.arange(plan.windows, dtype=times.dtype) / plan.windows
+    inner = times[:-1, None] + share[None] * jnp.diff(times)[:, None]
+    knots = jnp.concatenate([inner.ravel(), times[-1:]])
+    every = diffrax.SaveAt(t0=True, steps=plan.windows)
+    saveat = diffrax.SaveAt(t0=True, t1=True) if times.shape[0] == 2 else every
+
+    def run(control: RoughPath):
+        sol = solve(
+            equation,
+            y0,
+            control,
+            geometry=equation.geometry,
+            solver=plan.solver,
+            substeps=plan.substeps,
+            args=args,
+            saveat=saveat,
+            adjoint=plan.adjoint,
+            throw=False,
+        )
+        return sol.ys, sol.result
+
+    def together(numbers):
+        """All paths of some blocks."""
+        keys = jax.vmap(lambda number: jr.fold_in(key, number))(numbers)
+        steps = jax.vmap(draw)(keys)
+        return jax.vmap(each)(jtu.tree_map(_joined, steps))
+
+    def draw(own):
+        dtype = jtu.tree_leaves(y0)[0].dtype
+        shape, noise = (plan.block,), equation.noise
+        return brownian_areas(
+            knots, noise, shape, key=own, method=plan.method, dtype=dtype
+        )
+
+    def each(steps: BrownianSteps):
+        if not plan.antithetic:
+            return run(_control(knots, steps, plan.alg))
+        mirrored = BrownianSteps(-steps.increments, -steps.space_time, steps.areas)
+        both = jtu.tree_map(lambda *leaves: jnp.stack(leaves), steps, mirrored)
+        return jax.vmap(lambda one: run(_control(knots, one, plan.alg)))(both)
+
+    chunks = -(-plan.blocks // plan.chunk)
+    numbers = jnp.arange(chunks * plan.chunk).reshape(chunks, plan.chunk)
+    if chunks == 1:
+        out = jtu.tree_map(lambda leaf: leaf[None], together(numbers[0]))
+    else:
+        out = jax.lax.map(jax.checkpoint(together), numbers)
+    out = jtu.tree_map(_joined, out)
+    return jtu.tree_map(_joined, out) if plan.antithetic else out
+
+
+def _joined(leaf: Array) -> Array:
+    """The first two axes as one."""
+    return leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:])
+
+
+def _control(knots: Array, steps: BrownianSteps, alg: AbstractHopfAlgebra) -> RoughPath:
+    """The control of the driver `(t, W)`."""
+    w, space_time, areas = steps
+    h = jnp.diff(knots).astype(w.dtype)[:, None]
+    increments = jnp.concatenate([h, w], axis=-1)
+    # The area of time and W is -h H.
+    areas = jnp.concatenate([-h * space_time, areas], axis=-1)
+    spread = jnp.concatenate([jnp.zeros_like(h), jnp.broadcast_to(h, w.shape)], axis=-1)
+    brackets = variances = None
+    if alg.calculus == "ito":
+        brackets = jax.vmap(jnp.diag)(spread)
+    elif alg.depth == 3:
+        variances = spread
+    return rough_path_from_areas(
+        knots, increments, areas, alg, brackets, variances=variances, check=False
+    )

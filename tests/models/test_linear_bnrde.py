@@ -1,0 +1,285 @@
+"""Linear branched equations: order, modes, structures, stability, bad input."""
+
+import dataclasses
+import functools as ft
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+from jax.extend.core import jaxprs_in_params
+from jax.test_util import check_grads
+
+import arborax as abx
+from arborax.lifts import Blocks
+from arborax.solvers import run_flows
+
+from .cases import driver
+
+
+M = abx.models
+KEY = jr.key(0)
+SMALL = dict(hidden=4, window=4, key=KEY)
+
+
+def fine_paths(paths=64, steps=2048, dim=2):
+    noise = np.random.default_rng(0).normal(size=(paths, steps, dim)) / steps**0.5
+    xs = np.concatenate([np.zeros((paths, 1, dim)), np.cumsum(noise, axis=1)], axis=1)
+    return noise, jnp.asarray(xs)
+
+
+def strong_errors(change=lambda alg, lams: lams):
+    """Root mean square errors at 8, 16, .. windows against Itô-Taylor steps of order
+    3/2 (with all iterated sums, the drift corrected) on the fine grid."""
+    rng = np.random.default_rng(1)
+    matrices = 0.6 * rng.normal(size=(2, 4, 4)) / 2
+    noise, xs = fine_paths()
+    y = np.broadcast_to(np.ones(4), (len(noise), 4))
+    h = 1 / noise.shape[1]
+    for step in np.moveaxis(noise, 1, 0):
+        a = np.einsum("pd,dij->pij", step, matrices)
+        # (dX)^2 - h instead of its root, on the diagonal of the double sums.
+        square = a @ a - h * np.einsum("dij,djk->ik", matrices, matrices)
+        y = y + np.einsum("pij,pj->pi", a + square / 2, y)
+    alg = abx.Ito(2, 2)
+    steps = jnp.diff(xs, axis=1)
+    brackets = jnp.broadcast_to(h * jnp.eye(2), (*steps.shape, 2))
+    fields = abx.LinearFields(jnp.asarray(matrices)).prepare(alg)
+    blocks = fields.blocks
+    errors = []
+    for windows in (8, 16, 32, 64):
+        path = abx.SampledPath(
+            jnp.linspace(0.0, 1.0, xs.shape[1]), xs, brackets=brackets
+        )
+        size = noise.shape[1] // windows
+        lams = abx.windowed_log_signature(path, alg, size)
+        lams = change(alg, lams)
+        omega = jnp.einsum("pwl,lijn->pwijn", lams, fields.lifted)
+        flows = blocks.exponential(omega)
+        run = lambda f: run_flows(blocks, f, jnp.ones((4, 1)))[-1, :, 0]  # noqa: E731
+        errors.append(np.sqrt(np.mean((jax.vmap(run)(flows) - y) ** 2)))
+    return np.array(errors)
+
+
+def slope(errors):
+    return np.polyfit(np.log2([8, 16, 32, 64]), np.log2(errors), 1)[0]
+
+
+def test_strong_order_one_and_what_it_takes():
+    def without(weight_two):
+        def change(alg, lams):
+            keys = alg.primitive_basis
+            drop = [weight_two(key) for key in keys]
+            return jnp.where(jnp.asarray(drop), 0.0, lams)
+
+        return change
+
+    alg = abx.Ito(2, 2)
+    letters = len(alg.letters)
+    full = strong_errors()
+    assert -1.15 < slope(full) < -0.85, full
+    area = {key for key in alg.primitive_basis if len(key) == 2}
+    brackets = set(alg.primitive_basis[2:]) - area
+    assert len(area) == 1 and len(brackets) == 3 and letters == 5
+    no_area = strong_errors(without(lambda key: key in area))
+    assert -0.65 < slope(no_area) < -0.3, no_area
+    no_bracket = strong_errors(without(lambda key: key in brackets))
+    assert slope(no_bracket) > -0.1 and no_bracket[-1] > 10 * full[-1], no_bracket
+
+
+@pytest.mark.parametrize("structure", ["dense", "block", "diagonal"])
+@pytest.mark.parametrize(
+    "alg", [abx.Ito(2, 2), abx.MuntheKaasWright(2, 3)], ids=lambda a: type(a).__name__
+)
+def test_modes_agree_with_solve(alg, structure):
+    options = dict(structure=structure, block=2, **SMALL)
+    model = M.LinearBNRDE(alg, 1, **options)
+    path = driver(model, 14)
+    other = M.LinearBNRDE(alg, 1, mode="associative", **options)
+    np.testing.assert_allclose(other(path), model(path), rtol=1e-12, atol=1e-13)
+    # The state as the solution of an equation with these fields.
+    layer = model.layers[0]
+    blocks = layer.blocks
+    full = blocks.matrix(layer.matrices)
+    full = jnp.concatenate([full, layer.matrices[:, :, -1:]], axis=2)
+    full = jnp.moveaxis(full, -1, 1)  # (channels, blocks, k, k + 1)
+    fields = abx.LinearFields(full[..., :-1], full[..., -1].reshape(2, 4))
+    control = model.prepare(path)
+    states = model.states(control)
+    np.testing.assert_allclose(
+        abx.solve(fields, states[0], control).ys, states, rtol=1e-11, atol=1e-12
+    )
+
+
+def test_outputs_at_windows_and_last():
+    make = ft.partial(M.LinearBNRDE, abx.Shuffle(2, 2), 1, layers=2, **SMALL)
+    model = make()
+    path = driver(model, 12)
+    at_samples = model(path)
+    at_knots = make(outputs="windows")(path)
+    # The basepoint is the first knot; samples are points 1, 2, .. of the control.
+    np.testing.assert_allclose(at_knots[1:], at_samples[3::4], rtol=1e-10, atol=1e-12)
+    last = make(outputs="last")(path)
+    np.testing.assert_allclose(last, at_samples[-1], rtol=1e-10, atol=1e-12)
+    # A control that was cut by time, with knots that are no samples.
+    knots = jnp.asarray([0.1, 0.35, 0.77, 1.1])
+    control = abx.rough_path(None, path, model.alg, knots=knots)
+    assert model(control).shape == (4, 1)
+
+
+def test_padding_is_exact():
+    model = M.LinearBNRDE(abx.Ito(2, 2), 1, layers=2, brackets="realised", **SMALL)
+    path = driver(model, 8)
+    xs = jnp.concatenate([path.xs, jnp.full((3, 2), jnp.nan)])
+    ts = jnp.concatenate([path.ts, path.ts[-1] + jnp.arange(1.0, 4.0)])
+    padded = abx.SampledPath(ts, xs, lengths=jnp.asarray(8))
+    plain = abx.SampledPath(path.ts, path.xs)
+    np.testing.assert_allclose(model(padded)[:8], model(plain), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("structure", ["dense", "block", "diagonal"])
+def test_gradients(structure):
+    model = M.LinearBNRDE(
+        abx.Ito(2, 2), 1, structure=structure, block=2, contractive=True, **SMALL
+    )
+    path = driver(model, 7)
+    arrays, static = eqx.partition(model, eqx.is_inexact_array)
+    # Off the rotations of the start, where contractions have a kink.
+    noise = np.random.default_rng(0)
+    arrays = jax.tree.map(lambda x: x + 0.2 * noise.normal(size=x.shape), arrays)
+
+    def loss(arrays, xs):
+        moved = dataclasses.replace(path, xs=xs, check=False)
+        return jnp.sum(eqx.combine(arrays, static)(moved) ** 2)
+
+    args = (arrays, path.xs)
+    check_grads(jax.jit(loss), args, order=1, modes=["rev"], rtol=1e-4, eps=1e-6)
+
+
+def count_primitives(function, *args, name="arborax_einsum"):
+    def count(jaxpr):
+        total = 0
+        for eqn in jaxpr.eqns:
+            total += eqn.primitive.name == name
+            total += sum(count(sub) for sub in jaxprs_in_params(eqn.params))
+        return total
+
+    return count(jax.make_jaxpr(function)(*args).jaxpr)
+
+
+def test_associative_mode_has_logarithmic_depth():
+    blocks = Blocks(2, 3)
+    y = jnp.ones((2, 3))
+
+    def products(windows, mode):
+        flows = jnp.ones((windows, 2, 2, 3))
+        return count_primitives(lambda f: run_flows(blocks, f, y, mode), flows)
+
+    # Two products per level: one on the way down, one on the way up.
+    counts = [products(2**k, "associative") for k in range(4, 9)]
+    assert np.diff(counts).tolist() == [2, 2, 2, 2]
+    assert products(16, "scan") == products(256, "scan")
+
+
+@pytest.mark.parametrize("mode", ["scan", "associative"])
+def test_lowers_for_accelerators(mode):
+    model = M.LinearBNRDE(abx.Ito(2, 2), 1, mode=mode, layers=2, **SMALL)
+    path = driver(model, 9)
+    arrays, static = eqx.partition(model, eqx.is_inexact_array)
+
+    def step(arrays, xs):
+        moved = dataclasses.replace(path, xs=xs, check=False)
+        return jax.grad(lambda a: jnp.sum(eqx.combine(a, static)(moved)))(arrays)
+
+    for platform in ("cuda", "tpu"):
+        shapes = jax.tree.map(jnp.asarray, (arrays, path.xs))
+        exported = jax.export.export(jax.jit(step), platforms=[platform])(*shapes)
+        assert exported.platforms == (platform,)
+
+
+def test_many_steps_stay_finite():
+    """A hundred thousand steps: white noise, whose quadratic variation is as large as
+    the number of steps, needs contractions; Brownian motion does not."""
+    steps = 100_000
+    noise = jr.normal(jr.key(1), (steps, 2), jnp.float32)
+    ts = jnp.linspace(0, 1, steps, dtype=jnp.float32)
+    for contractive, xs in (
+        (True, noise),
+        (False, jnp.cumsum(noise, axis=0) / steps**0.5),
+    ):
+        model = M.LinearBNRDE(
+            abx.Ito(2, 2),
+            1,
+            hidden=8,
+            outputs="last",
+            contractive=contractive,
+            brackets="realised",
+            dtype=jnp.float32,
+            key=KEY,
+        )
+        path = abx.SampledPath(ts, xs)
+        value, grads = eqx.filter_jit(
+            eqx.filter_value_and_grad(lambda m: jnp.sum(m(path) ** 2))  # noqa: B023
+        )(model)
+        assert jnp.isfinite(value)
+        assert all(jnp.all(jnp.isfinite(g)) for g in jax.tree.leaves(grads))
+
+
+def test_contractions():
+    rng = np.random.default_rng(0)
+    for blocks in (Blocks(4, 3, True), Blocks(1, 3), Blocks(2, 3, True, rotation=True)):
+        shape = (20, blocks.size, blocks.columns, 3)
+        x = blocks.contract(jnp.asarray(rng.normal(size=shape)))
+        flow = np.moveaxis(np.asarray(blocks.matrix(blocks.exponential(x))), -1, 1)
+        norms = np.linalg.norm(flow + np.eye(blocks.size), 2, axis=(-2, -1))
+        assert 0.8 < norms.max() < 1 + 1e-12
+        np.testing.assert_allclose(blocks.contract(x), x, atol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [dict(structure="sparse"), dict(mode="parallel"), dict(outputs="all")],
+    ids=str,
+)
+def test_unknown_choices(options):
+    """Types are checked in this suite, by name before the model sees them."""
+    (name,) = options
+    with pytest.raises((ValueError, TypeError), match=name):
+        M.LinearBNRDE(abx.Ito(2, 2), 1, key=KEY, **options)
+
+
+def test_exploding_states_are_named():
+    model = M.LinearBNRDE(abx.Shuffle(2, 2), 1, layers=2, **SMALL)
+    path = driver(model, 18)
+    grow = lambda k, by: eqx.tree_at(  # noqa: E731
+        lambda m: m.layers[k].matrices, model, replace_fn=lambda a: a + by
+    )
+    wild = grow(1, 1e5)
+    with pytest.raises(ValueError, match="layer 1 is not finite from window"):
+        wild(path)
+    compiled = eqx.filter_jit(lambda m, p: m(p))
+    assert jnp.any(jnp.isnan(compiled(wild, path)))
+    # From the third window on, where the driver of the first layer jumps.
+    far = dataclasses.replace(path, xs=path.xs.at[10:].add(1e200), check=False)
+    with abx.debug_checks(), pytest.raises(Exception, match="layer 0 .* window 2 on"):
+        jax.block_until_ready(compiled(grow(0, 1.0), far))
+    assert jnp.all(jnp.isfinite(compiled(model, path)))
+
+
+def test_bad_requests():
+    alg = abx.Ito(2, 2)
+    with pytest.raises(ValueError, match="multiple"):
+        M.LinearBNRDE(alg, 1, hidden=6, key=KEY)
+    model = M.LinearBNRDE(alg, 1, **SMALL)
+    path = abx.SampledPath(jnp.arange(3.0), jnp.ones((3, 2)))
+    with pytest.raises(ValueError, match="brackets"):
+        model(path)
+    # A window that is longer than the path holds all of it.
+    path = driver(model, 6)
+    long, exact = (M.LinearBNRDE(alg, 1, **SMALL | dict(window=w)) for w in (100, 6))
+    np.testing.assert_allclose(long(path), exact(path), rtol=1e-10, atol=1e-12)
+    # Windows without length are refused where knots are given.
+    with pytest.raises(ValueError, match="increas"):
+        abx.rough_path(None, path, alg, knots=jnp.asarray([0.1, 0.5, 0.5, 1.0]))

@@ -1,0 +1,402 @@
+"""Stochastic equations in one call: laws, orders, derivatives, refusals."""
+
+import itertools as it
+
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+import pytest
+
+import arborax as abx
+
+from .harness import bounded_fields, distances, errors, log_ode, pad, slope
+
+
+ENDS = jnp.array([0.0, 1.0])
+KEY = jr.key(7)
+
+
+def drift(t, y, args):
+    """Of geometric Brownian motion and, beside it, the motion itself."""
+    return jnp.stack([args["mu"] * y[0], jnp.zeros_like(y[1])])
+
+
+def diffusion(t, y, args):
+    return jnp.stack([args["sigma"] * y[0], jnp.ones_like(y[1])])[:, None]
+
+
+@pytest.mark.parametrize("calculus", ("ito", "stratonovich"))
+def test_strong_order_against_the_exact_solution(calculus):
+    """The second state is the Brownian motion, from which the first is known."""
+    args, sizes, found = {"mu": 0.3, "sigma": 0.8}, (4, 8, 16, 32), []
+    for windows in sizes:
+        sol = abx.solve_sde(
+            drift,
+            diffusion,
+            jnp.array([1.0, 0.0]),
+            jnp.linspace(0.0, 1.0, 3),
+            key=KEY,
+            calculus=calculus,
+            args=args,
+            paths=400,
+            windows=windows // 2,
+        )
+        assert sol.ys.shape == (400, 3, 2) and sol.result.code.shape == (400,)
+        rate = args["mu"] - (calculus == "ito") * args["sigma"] ** 2 / 2
+        exact = jnp.exp(rate * sol.ts[None] + args["sigma"] * sol.ys[..., 1])
+        gap = np.asarray(sol.ys[..., 0] - exact)
+        assert not np.any(gap[:, 0])
+        found.append(np.sqrt(np.mean(gap[:, -1] ** 2)))
+    assert abs(slope(sizes, found) - 1) < 0.15, found
+
+
+@pytest.mark.parametrize(
+    "geometry,method",
+    [(abx.Euclidean(3), "foster"), (abx.Euclidean(3), "davie"), (abx.SO(3), "foster")],
+    ids=("flat-foster", "flat-davie", "so3-foster"),
+)
+def test_strong_order_with_drawn_areas(geometry, method):
+    """Three Brownian motions that do not commute, Itô.
+
+    Areas are drawn on 512 windows and joined by Chen's identity, so all sizes see one
+    driver. With areas the order is 1, without them 1/2.
+    """
+    sizes, finest, d = (8, 16, 32, 64), 512, 3
+    alg = abx.Ito(d, 2)
+    ts = jnp.linspace(0.0, 1.0, finest + 1)
+    steps = abx.brownian_areas(ts, d, 128, key=KEY, method=method)
+    brackets = abx.brownian_brackets(ts, d)
+    make = lambda x, a: abx.rough_path_from_areas(ts, x, a, alg, brackets)  # noqa: E731
+    lams = jax.vmap(make)(steps.increments, steps.areas).log_signatures
+    group = alg.exp(alg.from_primitive(np.asarray(lams)))
+    joined = {finest: np.asarray(lams)}
+    size = finest
+    while size > sizes[0]:
+        group = alg.product(group[:, 0::2], group[:, 1::2])
+        size //= 2
+        joined[size] = alg.to_primitive(alg.log(group))
+    fields = bounded_fields(d, geometry)
+    y0 = geometry.random_point(key=jr.key(1), dtype=jnp.float64)
+    chosen = pad({n: joined[n] for n in (*sizes, finest)})
+    area = np.array([len(word) == 2 for word in alg.primitive_basis])
+    without = chosen[:-1] * jnp.asarray(~area, chosen.dtype)[None, None, None]
+    ends = log_ode(
+        fields, y0, jnp.concatenate([chosen, without]), alg, geometry, substeps=1
+    )
+    reference = ends[len(sizes)]
+    error = errors(ends[: len(sizes)], reference, geometry)
+    assert abs(slope(sizes, error) - 1) < 0.15, error
+    dropped = errors(ends[len(sizes) + 1 :], reference, geometry)
+    assert abs(slope(sizes, dropped) - 0.5) < 0.15, dropped
+
+
+def expansion(fields, phi, y, h, geometry):
+    """`E phi(Y_h)` up to order `h^2`, from the generator `V_0 + sum V_i V_i / 2` of the
+    Stratonovich equation with the fields `(V_0, V_1, ..)`."""
+
+    def apply(i, function):
+        along = lambda z: geometry.frame(z, fields(z)[i])  # noqa: E731
+        return lambda z: jax.jvp(function, (z,), (along(z),))[1]
+
+    def generate(function):
+        parts = [apply(0, function)]
+        parts += [apply(i, apply(i, function)) for i in range(1, fields(y).shape[0])]
+        return lambda z: parts[0](z) + sum(part(z) for part in parts[1:]) / 2
+
+    once = generate(phi)
+    return phi(y) + h * once(y) + h**2 / 2 * generate(once)(y)
+
+
+@pytest.mark.parametrize("geometry", (abx.Euclidean(2), abx.SO(3)), ids=("flat", "so3"))
+def test_weak_order_two(geometry):
+    """The local error of the mean has order 3 with `variances`, order 2 without.
+
+    There is no sampling: increments take the three Gauss-Hermite points, areas the two
+    points of their variance, so the mean over the law is a finite sum.
+    """
+    fields = bounded_fields(3, geometry, seed=1, scale=0.8)
+    y0 = geometry.random_point(key=jr.key(1), dtype=jnp.float64)
+    weights = jnp.cos(jnp.arange(y0.size * 1.0)).reshape(y0.shape)
+    phi = lambda y: jnp.sin(jnp.sum(weights * y))  # noqa: E731
+    alg = abx.Shuffle(3, 3)
+    points = np.array([-1.0, 0.0, 1.0]) * 3**0.5
+    grid = np.array(list(it.product(points, points, (-0.5, 0.5))))
+    weight = np.array([1 / 6, 2 / 3, 1 / 6])
+    weight = np.repeat(np.outer(weight, weight).ravel(), 2) / 2
+
+    @jax.jit
+    def means(h):
+        """With and without the conditional mean."""
+        row = jnp.stack([jnp.zeros_like(h), h, h])[None]
+
+        def one(x, y, a, v):
+            root = jnp.sqrt(h)
+            increments = jnp.stack([h, root * x, root * y])[None]
+            areas = jnp.stack([0 * h, 0 * h, h * a])[None]
+            control = abx.rough_path_from_areas(
+                ENDS, increments, areas, alg, variances=v * row
+            )
+            end = diffrax.SaveAt(t1=True)
+            options = dict(geometry=geometry, solver=abx.CF4(), saveat=end, throw=False)
+            return phi(abx.solve(fields, y0, control, **options).ys[0])
+
+        both = jax.vmap(one, in_axes=(None, None, None, 0))
+        values = jax.vmap(both, in_axes=(0, 0, 0, None))(*grid.T, jnp.array([1.0, 0.0]))
+        return weight @ values
+
+    sizes = np.array([512.0, 1024.0, 2048.0])
+    exact = jax.jit(lambda h: expansion(fields, phi, y0, h, geometry))
+    gaps = np.abs([means(1 / n) - exact(1 / n) for n in sizes])
+    assert abs(slope(sizes, gaps[:, 0]) - 3) < 0.15, gaps
+    assert abs(slope(sizes, gaps[:, 1]) - 2) < 0.15, gaps
+
+
+def test_weak_order_two_by_simulation():
+    """The mean of an Itô equation with matrix noise that does not commute, at four
+    windows: within four standard errors with `weak_order=2`, far off without."""
+    a = 0.9 * jnp.array([[0.0, 1.0], [0.3, 0.0]])
+    b = 0.9 * jnp.array([[0.6, 0.0], [0.5, -0.7]])
+    rates = jnp.array([[-0.5, 0.4], [0.2, -1.0]])
+    y0 = jnp.array([1.0, 0.5])
+    mean = jax.scipy.linalg.expm(rates) @ y0
+
+    def score(order, paths):
+        end = abx.solve_sde(
+            lambda y: rates @ y,
+            lambda y: jnp.stack([a @ y, b @ y], axis=1),
+            y0,
+            ENDS,
+            key=KEY,
+            paths=paths,
+            windows=4,
+            weak_order=order,
+            antithetic=True,
+        ).ys[:, -1]
+        pairs = np.asarray(end).reshape(-1, 2, 2).mean(axis=1)
+        error = pairs.std(axis=0) / np.sqrt(len(pairs))
+        return np.max(np.abs(pairs.mean(axis=0) - mean) / error)
+
+    assert score(2, 40_000) < 4
+    assert score(1, 40_000) > 8
+
+
+def test_brownian_motion_on_the_sphere():
+    """`E Y_t = exp(-t) Y_0`, the eigenvalue of half the Laplacian. With weak order 2
+    four windows are enough."""
+    sphere = abx.Sphere(2)
+    y0 = jnp.array([0.0, 0.6, 0.8])
+    sol = abx.solve_sde(
+        lambda y: jnp.zeros(sphere.dim),
+        lambda y: jnp.eye(sphere.dim),
+        y0,
+        jnp.array([0.0, 0.5, 1.0]),
+        key=KEY,
+        geometry=sphere,
+        paths=4000,
+        windows=2,
+        weak_order=2,
+        antithetic=True,
+    )
+    np.testing.assert_allclose(jnp.linalg.norm(sol.ys, axis=-1), 1.0, atol=1e-12)
+    for k, t in enumerate((0.5, 1.0), start=1):
+        pairs = np.asarray(sol.ys[:, k]).reshape(-1, 2, 3).mean(axis=1)
+        error = 4 * pairs.std(axis=0) / np.sqrt(len(pairs))
+        assert np.all(np.abs(pairs.mean(axis=0) - np.exp(-t) * y0) < error)
+
+
+def test_covariances_and_products_stay_where_they_belong():
+    space = abx.Product(abx.SPD(2), abx.Euclidean(1))
+    y0 = (jnp.eye(2), jnp.array([0.1]))
+    sol = abx.solve_sde(
+        lambda y: 0.1 * jnp.ones(4),
+        lambda y: 0.4 * jnp.cos(y[1][0]) * jnp.ones((4, 2)),
+        y0,
+        ENDS,
+        key=KEY,
+        geometry=space,
+        paths=3,
+        windows=3,
+    )
+    assert sol.ys[0].shape == (3, 2, 2, 2) and sol.ys[1].shape == (3, 2, 1)
+    assert np.all(np.linalg.eigvalsh(sol.ys[0]) > 0)
+
+
+def simulate(args, **options):
+    default = dict(key=KEY, args=args, paths=40, windows=3)
+    y0 = jnp.array([1.0, 0.0])
+    return abx.solve_sde(drift, diffusion, y0, ENDS, **{**default, **options})
+
+
+ARGS = {"mu": jnp.array(0.1), "sigma": jnp.array(0.3)}
+
+
+def test_noise_depends_on_key_and_number_alone():
+    whole = simulate(ARGS).ys
+    np.testing.assert_allclose(simulate(ARGS, chunk=16).ys, whole, rtol=1e-12)
+    np.testing.assert_allclose(simulate(ARGS, chunk=1).ys, whole, rtol=1e-12)
+    np.testing.assert_allclose(simulate(ARGS, paths=7).ys, whole[:7], rtol=1e-12)
+    other = simulate({"mu": 0.5, "sigma": 0.9}).ys
+    np.testing.assert_array_equal(other[..., 1], whole[..., 1])
+    assert np.any(simulate(ARGS, key=jr.key(0)).ys != whole)
+
+
+def test_antithetic_pairs():
+    ys = simulate(ARGS, antithetic=True).ys
+    np.testing.assert_allclose(ys[::2, :, 1], -ys[1::2, :, 1], atol=1e-15)
+    assert np.all(ys[::2, -1, 0] != ys[1::2, -1, 0])
+    chunked = simulate(ARGS, antithetic=True, chunk=16).ys
+    np.testing.assert_allclose(chunked, ys, rtol=1e-12)
+
+
+def test_one_path_and_dtypes():
+    sol = simulate(ARGS, paths=None)
+    assert sol.ys.shape == (2, 2) and sol.result == abx.RESULTS.successful
+    small = abx.solve_sde(
+        lambda y: -y,
+        lambda y: 0.1 * y,
+        jnp.ones(3, jnp.float32),
+        np.array([1.7e9, 1.7e9 + 1.0]),
+        key=KEY,
+        paths=2,
+    )
+    assert small.ys.dtype == np.float32 and small.ts.dtype == np.float64
+    assert small.ys.shape == (2, 2, 3)
+
+
+def test_forms_of_noise_agree():
+    """A diagonal and its matrix; one Brownian motion and its column."""
+    y0 = jnp.array([1.0, 2.0])
+    options = dict(key=KEY, paths=5, windows=2)
+    run = lambda g: abx.solve_sde(lambda y: -y, g, y0, ENDS, **options).ys  # noqa: E731
+    diagonal = run(lambda y: jnp.sin(y))
+    np.testing.assert_allclose(diagonal, run(lambda y: jnp.diag(jnp.sin(y))))
+    with_time = run(lambda t, y, args: jnp.diag(jnp.sin(y)))
+    np.testing.assert_allclose(diagonal, with_time)
+
+
+def test_derivatives_along_fixed_noise():
+    """First and second derivatives of a mean against differences, with chunks too."""
+
+    def mean(sigma, chunk=None):
+        ends = simulate({"mu": 0.1, "sigma": sigma}, chunk=chunk, windows=2).ys[:, -1]
+        return jnp.mean(ends[:, 0] ** 2)
+
+    step, at = 1e-4, jnp.array(0.3)
+    around = np.array([jax.jit(mean)(at + k * step) for k in (-1, 0, 1)])
+    first = (around[2] - around[0]) / (2 * step)
+    second = (around[2] - 2 * around[1] + around[0]) / step**2
+    np.testing.assert_allclose(jax.grad(mean)(at), first, rtol=1e-6)
+    np.testing.assert_allclose(jax.grad(mean)(at, 16), first, rtol=1e-6)
+    np.testing.assert_allclose(jax.hessian(mean)(at), second, rtol=1e-5)
+    twice = jax.grad(jax.grad(mean))
+    np.testing.assert_allclose(twice(at, 16), second, rtol=1e-5)
+
+    def closed(s):
+        """Parameters may also be closed over."""
+        field = lambda y: s * y  # noqa: E731
+        ys = abx.solve_sde(field, field, jnp.ones(1), ENDS, key=KEY, paths=4).ys
+        return jnp.sum(ys)
+
+    assert np.isfinite(jax.grad(closed)(at))
+
+
+def test_another_number_is_not_another_program():
+    calls = []
+
+    def counted(t, y, args):
+        calls.append(1)
+        return args * y
+
+    run = lambda x: abx.solve_sde(  # noqa: E731
+        counted, lambda y: y, jnp.ones(1), ENDS, key=KEY, args=x, paths=2
+    )
+    first = run(0.1).ys
+    before = len(calls)
+    assert np.any(run(0.2).ys != first)
+    assert len(calls) == before + 1  # its shape is looked up
+
+
+def test_modules_as_coefficients():
+    net = eqx.nn.Linear(2, 2, key=jr.key(0))
+    run = lambda net: jnp.mean(  # noqa: E731
+        abx.solve_sde(
+            net, lambda y: jnp.ones((2, 1)), jnp.ones(2), ENDS, key=KEY, paths=3
+        ).ys
+    )
+    grads = eqx.filter_grad(run)(net)
+    assert np.all(np.isfinite(grads.weight)) and np.any(grads.weight != 0)
+
+
+@pytest.mark.parametrize(
+    "change,error,message",
+    [
+        (dict(key=None), TypeError, "jax.random.key"),
+        (dict(calculus="itô"), ValueError, "`calculus` must be one of"),
+        (dict(y0=jnp.array(1.0)), ValueError, r"y0\[None\]"),
+        (dict(y0=jnp.array([1, 2])), TypeError, "floating"),
+        (dict(ts=jnp.array([0.0, 0.5, 0.5])), ValueError, "strictly increasing"),
+        (dict(ts=jnp.array([0.0])), ValueError, "two times at least"),
+        (dict(ts=jnp.array([0.0, jnp.nan])), ValueError, "finite"),
+        (dict(drift=lambda y: y[:1]), ValueError, r"`drift` must return shape \(2,\)"),
+        (dict(drift=1.0), TypeError, "`drift` must be a callable"),
+        (dict(diffusion=lambda y: y[:, None].T), ValueError, r"g\[:, None\]"),
+        (dict(diffusion=lambda y: jnp.ones((2, 0))), ValueError, "one column"),
+        (dict(diffusion=lambda y: [y, y]), TypeError, "jnp.stack"),
+        (dict(args=1.0), TypeError, "cannot see it"),
+        (dict(paths=3, antithetic=True), ValueError, "must be even"),
+        (dict(paths=0), ValueError, "at least 1"),
+        (dict(weak_order=3), ValueError, "1 or 2"),
+        (dict(levy_area="fine"), ValueError, "`levy_area` must be one of"),
+        (dict(geometry=abx.SO(3)), ValueError, "SO"),
+        (dict(solver=abx.LieEuler()), ValueError, "order 2"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_refusals(change, error, message, as_users):
+    given = dict(drift=lambda y: -y, diffusion=lambda y: y, y0=jnp.ones(2), ts=ENDS)
+    given |= dict(key=KEY) | change
+    with pytest.raises(error, match=message) as caught:
+        abx.solve_sde(
+            given.pop("drift"),
+            given.pop("diffusion"),
+            given.pop("y0"),
+            given.pop("ts"),
+            **given,
+        )
+    assert len(str(caught.value)) < 300
+
+
+def test_failure_is_told():
+    blow = dict(key=KEY, paths=4, windows=4)
+    field = lambda y: 1e200 * y**2  # noqa: E731
+    with pytest.raises(ValueError, match="NaN or infinite"):
+        abx.solve_sde(field, lambda y: y, jnp.ones(1), ENDS, **blow)
+    sol = abx.solve_sde(field, lambda y: y, jnp.ones(1), ENDS, throw=False, **blow)
+    assert np.all(sol.result == abx.RESULTS.nonfinite)
+
+
+def test_geometric_gap_is_small_where_it_should_be():
+    """Itô and Stratonovich equations on SO(3) with corrected drift have one law; here,
+    with the same noise, one solution up to the order of the scheme."""
+    group = abx.SO(3)
+    fields = bounded_fields(3, group, scale=0.5)
+    y0 = jnp.eye(3)
+
+    def corrected(y):
+        v = fields(y)[1:]
+        total = sum(
+            group.covariant_derivative(lambda z, i=i: fields(z)[1 + i], y, v[i])
+            for i in range(2)
+        )
+        return fields(y)[0] - total / 2
+
+    columns = lambda y: fields(y)[1:].T  # noqa: E731
+    options = dict(key=KEY, geometry=group, paths=8, windows=32)
+    ito = abx.solve_sde(lambda y: fields(y)[0], columns, y0, ENDS, **options)
+    other = abx.solve_sde(
+        corrected, columns, y0, ENDS, calculus="stratonovich", **options
+    )
+    assert np.max(distances(ito.ys[None, :, -1], other.ys[:, -1], group)) < 0.01
