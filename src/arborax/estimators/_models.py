@@ -35,7 +35,7 @@ WINDOWS = 16  # of a path, unless the options say how long one is
 def make_model(
     model: Any,
     channels: int,
-    output: int | AbstractGeometry,
+    output: int | AbstractGeometry | None,
     *,
     times: int,
     options: Mapping[str, Any] | None,
