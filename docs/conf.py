@@ -135,11 +135,7 @@ ROOMS = {
     "models": "Neural rough differential equations and their baselines.",
     "training": "Objectives, `fit`, checkpoints, sharding.",
     "datasets": "Simulated and recorded data.",
-<<<<<<< HEAD
-    "estimators": "Estimators with the interface of scikit-learn, for own data.",
-=======
     "estimators": "Estimators with the interface of scikit-learn, for your own data.",
->>>>>>> cli
     "plots": "Pictures, drawn with Matplotlib.",
     "cli": "The command `arborax`.",
 }

@@ -50,11 +50,7 @@ def _run(code):
 def _callables():
     """Public functions and methods of the rooms, with their parameters."""
     rooms = "paths signatures geometry lifts solvers kernels models training datasets"
-<<<<<<< HEAD
     rooms += " estimators plots"
-=======
-    rooms += " plots estimators"
->>>>>>> cli
     for room in rooms.split():
         for name, value in vars(importlib.import_module(f"arborax.{room}")).items():
             home = getattr(value, "__module__", None) or ""
