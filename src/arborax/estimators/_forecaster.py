@@ -189,7 +189,7 @@ class Forecaster(SequenceEstimator):
         gap = jax.jit(jax.vmap(jax.vmap(space.log)))
 
         def error(points: np.ndarray) -> float:
-            points = jnp.asarray(points, future.dtype)
-            return float(jnp.sum(jnp.square(gap(points, jnp.asarray(future)))))
+            moves = gap(jnp.asarray(points, future.dtype), jnp.asarray(future))
+            return float(jnp.sum(jnp.square(moves)))
 
         return 1.0 - error(self.predict(past)) / error(still)

@@ -279,9 +279,8 @@ class PathGenerator(SequenceEstimator):
                 return float("inf")
             made = made.reshape(*made.shape[:2], -1)
             found, true = (metrics.path_statistics(x) for x in (made, rest))
-            return float(
-                np.mean([metrics.ks(found[name], true[name]) for name in true])
-            )
+            gaps = [np.asarray(metrics.ks(found[name], true[name])) for name in true]
+            return float(np.mean(gaps))
 
         self._run(
             generator,

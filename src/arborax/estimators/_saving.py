@@ -51,7 +51,8 @@ class Saved(BaseEstimator):
 
     def __getstate__(self) -> Any:
         """Compiled functions inside a model have no pickle, so its file is taken."""
-        state = dict(super().__getstate__())
+        given: Any = super().__getstate__()
+        state = dict(given)
         if "model_" in state:
             with tempfile.TemporaryDirectory() as folder:
                 file = pathlib.Path(folder) / "model.abx"
