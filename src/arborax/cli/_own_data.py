@@ -134,7 +134,7 @@ def _estimator(command: Any, groups: int) -> Any:
         options["horizon"] = command.horizon
     if command.task == "generate":
         options["prefix"] = command.prefix
-    return TASKS[command.task](command.model, **options)
+    return TASKS[command.task](model=command.model, **options)
 
 
 def _print(understood: Understood, paths: SampledPath | None = None) -> None:

@@ -47,8 +47,9 @@ def features_of_frame(
         channels = [name for name in frame.columns if name not in (time, group)]
     names = features.get_feature_names_out(channels)
     if len(frame):
-        columns = dict(time=time, group=group, channels=channels)
-        paths = SampledPath.from_dataframe(df, **columns, unit=unit)
+        paths = SampledPath.from_dataframe(
+            df, time=time, group=group, channels=channels, unit=unit
+        )
         values = features.transform(paths)
     else:
         values = np.zeros((0, len(names)), features.scaling_.dtype)

@@ -75,7 +75,8 @@ class Moments(NamedTuple):
         count = np.sum(seen, axis=(0, 1))
         mean = np.sum(xs, axis=(0, 1), where=seen) / np.maximum(count, 1)
         squares = np.sum(np.square(xs - mean), axis=(0, 1), where=seen)
-        return Moments(count, mean, squares, np.max(last - ts[:, 0]), path.xs.dtype)
+        span = np.asarray(np.max(last - ts[:, 0]))
+        return Moments(count, mean, squares, span, path.xs.dtype)
 
     def joined(self, other: "Moments") -> "Moments":
         """Those of two parts together."""
