@@ -166,7 +166,8 @@ def _known_columns(estimator: Any, file: pathlib.Path) -> Columns:
         raise FileNotFoundError(f"there is no file {file}.")
     stored = dict(estimator.columns_)
     kept = {field.name: stored[field.name] for field in dataclasses.fields(Columns)}
-    columns = Columns(**kept | dict(channels=tuple(stored["channels"])))
+    columns = Columns(**kept)
+    columns = dataclasses.replace(columns, channels=tuple(columns.channels))
     names = names_of(file)
     trained = f"the model was fitted with channels {', '.join(columns.channels)}"
     for name in columns.names:
@@ -260,7 +261,7 @@ def sample(command: Any) -> None:
 
 def features(command: Any) -> None:
     """Signature features of each group, in constant memory."""
-    made = None
+    made: Any = None
     if command.model is not None:
         made = _load(command.model, estimators.SignatureFeatures)
         columns = dataclasses.replace(_known_columns(made, command.file), target=None)

@@ -51,7 +51,8 @@ def _generated(generator: Any, paths: SampledPath, channels: Sequence[str]) -> l
     rows = [("squared MMD", f"{scores.pop('mmd'):.4g}", "")]
     for name, value in scores.items():
         pair = (np.atleast_1d(value[key]) for key in ("ks", "floor"))
-        rows.append((name, *(", ".join(f"{x:.3f}" for x in xs) for xs in pair)))
+        distance, floor = (", ".join(f"{x:.3f}" for x in xs) for xs in pair)
+        rows.append((name, distance, floor))
     head = ["statistic", "distance of each channel", "floor"]
     return [*body, table(head, rows)]
 
@@ -72,7 +73,7 @@ def of_comparison(
     body = [f"<h1>{html.escape(title)}</h1>", table(["", "two-sample test"], rows)]
     body.append(picture("test", plots.permutation_histogram(result)))
     for k, name in enumerate(columns.channels):
-        ax = plots.sample_paths(*samples, channel=k, names=names)
+        ax = plots.sample_paths(samples[0], samples[1], channel=k, names=names)
         ax.set_ylabel(name)
         body.append(picture(f"paths of {name}", ax))
     return plots.html_page(title, body, command.report)

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
 from ..paths import SampledPath
 
 
+pc: Any = pyarrow.compute  # its functions are made when it is imported
 SUFFIXES = (".csv", ".parquet", ".npz")
 
 
@@ -196,9 +197,10 @@ def _with_numbers(
 
 def _is_number(value: Any) -> bool:
     try:
-        return isinstance(value, str) and np.isreal(float(value))
-    except ValueError:
+        float(value)
+    except (TypeError, ValueError):
         return False
+    return True
 
 
 def _table_of_arrays(file: pathlib.Path) -> pa.Table:

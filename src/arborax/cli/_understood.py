@@ -6,9 +6,8 @@ import pathlib
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ._tables import Columns
+from ._tables import Columns, pc
 
 
 class Understood:
