@@ -8,9 +8,9 @@ WORKERS ?= 2
 # index is known: make bench TORCH="torch==2.15.0 --index-url <index of CPU builds>".
 TORCH ?= torch
 
-EXTRAS_test := checkpoint,cli,plots,sweep,test,train
-EXTRAS_lint := checkpoint,cli,lint,plots,sweep,test,train
-EXTRAS_docs := cli,docs,plots,train
+EXTRAS_test := checkpoint,cli,plots,sklearn,sweep,test,train
+EXTRAS_lint := checkpoint,cli,lint,plots,sklearn,sweep,test,train
+EXTRAS_docs := cli,docs,plots,sklearn,train
 EXTRAS_demo := cli,plots,train
 
 .PHONY: test lint docs tables demo bench installs format clean
@@ -43,7 +43,7 @@ bench: $(BENCH_VENV)/.ready
 	$(BENCH_VENV)/bin/python benchmarks/summary.py
 
 # Every extra with the constraints, the lower bounds, the newest releases: each in a
-# throw-away environment, with a smoke test. ARGS: some of core, extras, lowest, newest.
+# throw-away environment, with a smoke test. ARGS: some of core, extras, lowest, newest, wheel.
 installs:
 	PYTHON=$(PYTHON) .ci/installs $(ARGS)
 

@@ -1,12 +1,16 @@
 """Sphinx configuration: MyST pages, API reference from Markdown docstrings."""
 
-import importlib
+import importlib.util
+import inspect
+import os
 import pathlib
 import re
 import textwrap
 
 import arborax
 
+
+os.environ.setdefault("MPLBACKEND", "agg")
 
 DOCS = pathlib.Path(__file__).parent
 ROOT = DOCS.parent
@@ -131,6 +135,8 @@ ROOMS = {
     "models": "Neural rough differential equations and their baselines.",
     "training": "Objectives, `fit`, checkpoints, sharding.",
     "datasets": "Simulated and recorded data.",
+    "estimators": "Estimators with the interface of scikit-learn, for own data.",
+    "plots": "Pictures, drawn with Matplotlib.",
     "cli": "The command `arborax`.",
 }
 
@@ -209,6 +215,30 @@ def _guide_pages():
     )
 
 
+def _gallery_page():
+    """Each function of the gallery beside the picture that it draws."""
+    path = ROOT / "examples" / "gallery.py"
+    spec = importlib.util.spec_from_file_location("gallery", path)
+    assert spec is not None and spec.loader is not None
+    gallery = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(gallery)
+    gallery.main(GENERATED / "gallery")
+    parts = [
+        "# Gallery",
+        "All pictures of [`abx.plots`](api/plots.md), each with the code that draws "
+        "it. The imports are those of `examples/gallery.py`.",
+    ]
+    for picture in gallery.PICTURES:
+        title, source = inspect.getdoc(picture), inspect.getsource(picture)
+        parts += [
+            f"## {picture.__name__}",
+            title,
+            f"![{title}](gallery/{picture.__name__}.png)",
+            f"```python\n{source.strip()}\n```",
+        ]
+    _write(GENERATED / "gallery.md", "\n\n".join(parts) + "\n")
+
+
 def _benchmark_page():
     results = sorted((ROOT / "benchmarks" / "results").glob("*.md"))
     include = "\n\n".join(
@@ -226,4 +256,5 @@ def setup(app):
     _api_pages()
     _example_pages()
     _guide_pages()
+    _gallery_page()
     _benchmark_page()

@@ -27,6 +27,7 @@ NEEDS = {
     "cli": ("tyro",),
     "data": ("aeon", "arch", "geomstats", "skfolio"),
     "plots": ("matplotlib",),
+    "sklearn": ("narwhals", "optax", "sklearn", "tqdm"),
     "sweep": ("optuna",),
     "train": ("optax", "tqdm"),
 }
@@ -126,12 +127,18 @@ def plots() -> None:
     import matplotlib
 
     matplotlib.use("agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots()
-    axes.plot([0, 1])
+    axes = abx.plots.fan_chart(np.random.default_rng(0).normal(size=(20, 9, 2)))
     with tempfile.TemporaryDirectory() as folder:
-        figure.savefig(f"{folder}/figure.png")
+        axes.figure.savefig(f"{folder}/figure.png")
+
+
+def sklearn() -> None:
+    from arborax.estimators import SignatureFeatures
+
+    x = np.random.default_rng(0).normal(size=(6, 9, 2)).cumsum(axis=1)
+    features = SignatureFeatures().fit(x)
+    finite(features.transform(x))
+    assert len(features.get_feature_names_out()) == features.transform(x).shape[1]
 
 
 def sweep() -> None:
@@ -153,6 +160,7 @@ USES: dict[str, Callable[[], None]] = {
     "cli": cli,
     "data": data,
     "plots": plots,
+    "sklearn": sklearn,
     "sweep": sweep,
     "train": train,
 }

@@ -50,6 +50,7 @@ def _run(code):
 def _callables():
     """Public functions and methods of the rooms, with their parameters."""
     rooms = "paths signatures geometry lifts solvers kernels models training datasets"
+    rooms += " plots"
     for room in rooms.split():
         for name, value in vars(importlib.import_module(f"arborax.{room}")).items():
             home = getattr(value, "__module__", None) or ""
@@ -118,6 +119,35 @@ def test_core_imports_without_extras():
         """
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_import_is_light_and_lazy_names_are_the_typed_ones():
+    """What costs time or is optional waits for its first use."""
+    tree = ast.parse((SOURCE / "__init__.py").read_text())
+    (branch,) = (node for node in tree.body if isinstance(node, ast.If))
+    names, rooms = set(), set()
+    for node in branch.body:
+        assert isinstance(node, ast.ImportFrom)
+        found = {alias.asname for alias in node.names}
+        names |= found if node.module else set()
+        rooms |= {node.module} if node.module else found
+    result = _run(
+        """
+        import sys
+        import arborax
+        heavy = {"diffrax", "optimistix", "optax", "matplotlib", "sklearn", "pandas"}
+        print(*(heavy & set(sys.modules)))
+        before = set(vars(arborax))
+        lazy = set(dir(arborax)) - before
+        assert all(getattr(arborax, name) is not None for name in lazy)
+        assert not hasattr(arborax, "no_such_name")
+        print(*lazy)
+        """
+    )
+    assert result.returncode == 0, result.stderr
+    heavy, lazy = result.stdout.splitlines()
+    assert not heavy.split()
+    assert set(lazy.split()) == names | rooms
 
 
 @pytest.mark.parametrize(

@@ -211,9 +211,12 @@ def moves(before, after):
 
 def changes_in_a_file(model):
     """Whether the model that a file gives back is another one."""
+    import jax
+
     import arborax
 
-    with tempfile.TemporaryDirectory() as folder:
+    # Some experiments run in double precision, and the run is over.
+    with tempfile.TemporaryDirectory() as folder, jax.enable_x64(True):
         files = [f"{folder}/{k}.abx" for k in range(2)]
         arborax.save(files[0], model)
         arborax.save(files[1], arborax.load(files[0]))

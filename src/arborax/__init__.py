@@ -1,9 +1,8 @@
 """Branched rough paths in JAX: signatures, log-ODEs on manifolds, kernels, models."""
 
-from importlib import import_module as _import_module
 from importlib.metadata import version as _version
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import datasets as datasets, models as models
 from ._citation import citation as citation
 from ._values import debug_checks as debug_checks
 from .algebra import (
@@ -98,45 +97,66 @@ from .signatures import (
     windowed_log_signature as windowed_log_signature,
     windowed_signature as windowed_signature,
 )
-from .solvers import (
-    AbstractSolver as AbstractSolver,
-    CF4 as CF4,
-    CFEES25 as CFEES25,
-    CFEES27 as CFEES27,
-    CheckpointedAdjoint as CheckpointedAdjoint,
-    dyadic_control as dyadic_control,
-    DyadicControl as DyadicControl,
-    EuclideanRK as EuclideanRK,
-    Heun as Heun,
-    LieEuler as LieEuler,
-    LogODE as LogODE,
-    Magnus as Magnus,
-    RESULTS as RESULTS,
-    ReversibleAdjoint as ReversibleAdjoint,
-    RKMK as RKMK,
-    RoughTerm as RoughTerm,
-    Solution as Solution,
-    solve as solve,
-    solve_adaptive as solve_adaptive,
-    solve_sde as solve_sde,
-)
-from .training import (
-    data_mesh as data_mesh,
-    export as export,
-    fit as fit,
-    FitResult as FitResult,
-    initialise_distributed as initialise_distributed,
-    load as load,
-    register as register,
-    save as save,
-)
+
+
+# Rooms that cost time to import (Diffrax, optimisers, simulators) wait until a name of
+# theirs is used. Type checkers read the imports, Python the table.
+if _TYPE_CHECKING:
+    from . import (
+        datasets as datasets,
+        estimators as estimators,
+        models as models,
+        plots as plots,
+    )
+    from .solvers import (
+        AbstractSolver as AbstractSolver,
+        CF4 as CF4,
+        CFEES25 as CFEES25,
+        CFEES27 as CFEES27,
+        CheckpointedAdjoint as CheckpointedAdjoint,
+        dyadic_control as dyadic_control,
+        DyadicControl as DyadicControl,
+        EuclideanRK as EuclideanRK,
+        Heun as Heun,
+        LieEuler as LieEuler,
+        LogODE as LogODE,
+        Magnus as Magnus,
+        RESULTS as RESULTS,
+        ReversibleAdjoint as ReversibleAdjoint,
+        RKMK as RKMK,
+        RoughTerm as RoughTerm,
+        Solution as Solution,
+        solve as solve,
+        solve_adaptive as solve_adaptive,
+        solve_sde as solve_sde,
+    )
+    from .training import (
+        data_mesh as data_mesh,
+        export as export,
+        fit as fit,
+        FitResult as FitResult,
+        initialise_distributed as initialise_distributed,
+        load as load,
+        register as register,
+        save as save,
+    )
+else:
+    from ._lazy import lazy_names as _lazy_names
+
+    __getattr__, __dir__ = _lazy_names(
+        __name__,
+        ("datasets", "estimators", "models", "plots", "solvers", "training"),
+        {
+            "solvers": """
+                AbstractSolver CF4 CFEES25 CFEES27 CheckpointedAdjoint dyadic_control
+                DyadicControl EuclideanRK Heun LieEuler LogODE Magnus RESULTS
+                ReversibleAdjoint RKMK RoughTerm Solution solve solve_adaptive solve_sde
+            """.split(),
+            "training": """
+                data_mesh export fit FitResult initialise_distributed load register save
+            """.split(),
+        },
+    )
 
 
 __version__ = _version("arborax")
-
-
-def __getattr__(name: str):
-    """The room `estimators` when it is asked for: it needs scikit-learn."""
-    if name == "estimators":
-        return _import_module(".estimators", __name__)
-    raise AttributeError(f"module 'arborax' has no attribute {name!r}")

@@ -22,9 +22,12 @@ _CITES: dict[str, tuple[str, ...]] = {
     # Drivers.
     "fractional_brownian": ("davies1987",),
     "riemann_liouville": ("bennedsen2017",),
+    "brownian_areas": ("davie2014", "foster2020"),
+    "square_root_driver": ("andersen2008",),
     # Geometries and solvers.
     "SPD": ("pennec2006",),
     "solve": ("castell1996", "thompson2026"),
+    "solve_sde": ("castell1996", "davie2014", "foster2020", "lyonsvictoir2004"),
     "LogODE": ("castell1996", "kidger2021"),
     "RoughTerm": ("castell1996", "kidger2021"),
     "RKMK": ("munthekaas1999",),

@@ -5,7 +5,6 @@ import html
 import json
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import equinox as eqx
 import jax
 import numpy as np
 import pytest
+from browser import document, needs_browser
 from jax.experimental.compilation_cache import compilation_cache
 
 from arborax.cli import main
@@ -259,12 +259,7 @@ def test_fine_tuning_begins_with_the_finished_run(folder, result):
     assert both["scores"] == result["scores"]
 
 
-def browser() -> str | None:
-    names = ("chromium", "chromium-browser", "google-chrome", "chrome")
-    return next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.mark.skipif(browser() is None, reason="needs Chromium or Chrome")
+@needs_browser
 def test_report_in_a_browser(result, folder):
     """A headless browser shows every picture and table, and nothing overflows."""
     page = report(TASK, [result], folder / "shown.html")
@@ -282,24 +277,9 @@ def test_report_in_a_browser(result, folder):
     });</script>"""
     text = page.read_text(encoding="utf-8")
     page.write_text(text.replace("</body>", probe + "</body>"), encoding="utf-8")
-    shown = subprocess.run(
-        [
-            str(browser()),
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            f"--user-data-dir={folder / 'browser'}",
-            "--window-size=1000,800",
-            "--virtual-time-budget=5000",
-            "--dump-dom",
-            page.as_uri(),
-        ],
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    match = re.search(r'data-found="([^"]*)"', shown.stdout)
-    assert match, shown.stderr[-2000:]
+    shown = document(page, folder / "browser")
+    match = re.search(r'data-found="([^"]*)"', shown)
+    assert match, shown[-2000:]
     found = json.loads(html.unescape(match[1]))
     assert found["images"] == found["drawn"] == 5
     assert found["tables"] == 4 and found["rows"] == 14

@@ -138,7 +138,7 @@ def test_command_line_of_sweep(toy, tmp_path, monkeypatch, capsys):
             main([*common, "--space", wrong])
 
 
-def test_bench_runs_the_checkout_or_says_what_to_do(tmp_path, monkeypatch, capsys):
+def test_bench_runs_the_checkout_or_says_what_to_do(tmp_path, monkeypatch):
     folder = tmp_path / "benchmarks"
     folder.mkdir()
     (folder / "__main__.py").write_text(
@@ -151,7 +151,5 @@ def test_bench_runs_the_checkout_or_says_what_to_do(tmp_path, monkeypatch, capsy
     assert stop.value.code == 0
     assert (tmp_path / "ran.txt").read_text() == "kernels logode"
     monkeypatch.setattr(_benchmarks, "benchmark_folder", lambda: None)
-    with pytest.raises(SystemExit) as stop:
+    with pytest.raises(SystemExit, match="make bench"):
         main(["bench"])
-    assert stop.value.code == 1
-    assert "make bench" in capsys.readouterr().err

@@ -88,7 +88,7 @@ def test_bracket_is_the_limit_of_squared_steps(rough):
 def test_leverage_effect():
     """The correlation of returns and changes of log-variance has the sign of rho."""
     for rho in (-0.8, 0.8):
-        data = RoughBergomi(hurst=0.5, rho=rho, steps=64).sample(
+        data = RoughBergomi(hurst=0.5, eta=0.5, rho=rho, steps=64).sample(
             1024, key=jr.PRNGKey(2)
         )
         returns = np.diff(data.values[:, :-1, 0], axis=1).ravel()

@@ -87,6 +87,13 @@ def test_other_keys_are_refused(key):
         abx.selected_signature(XS, [key], abx.Shuffle(2, 3))
 
 
+def test_lists_and_nothing_are_refused():
+    with pytest.raises(TypeError, match="tuples"):
+        abx.selected_signature(XS, [[0, 1]], abx.Shuffle(2, 3))
+    with pytest.raises(ValueError, match="empty"):
+        abx.selected_signature(XS, [], abx.Shuffle(2, 3))
+
+
 def test_left_point_sums_are_refused():
     with pytest.raises(ValueError, match="use `signature`"):
         keys = [((0, ()),)]

@@ -414,7 +414,7 @@ def test_typed_keys_and_schedules():
         (dict(epochs=2), "exactly one of"),
         (dict(batch_size=99), "batch_size must be between 1 and"),
         (dict(patience=2), "patience needs"),
-        (dict(optimiser="lion"), "optimiser must be one of"),
+        (dict(optimiser="lion"), "optimiser. must be one of"),
         (dict(optimiser=optax.sgd(0.1), learning_rate=0.1), "brings its own"),
         (dict(clip=0.0), "clip must be positive"),
         (dict(average=1.0), "average must be in"),

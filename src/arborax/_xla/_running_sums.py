@@ -33,4 +33,4 @@ def running_sums(
     if count > 1:
         totals = (tiles @ jnp.ones((size, 1), x.dtype)).reshape(*lead, count)
         sums = sums + running_sums(totals, reverse=reverse)[..., None]
-    return sums.reshape(*lead, -1)[..., :steps]
+    return sums.reshape(*lead, count * size)[..., :steps]

@@ -4,8 +4,8 @@ import dataclasses
 import functools as ft
 import math
 import reprlib
-from collections import Counter
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ._base import AbstractHopfAlgebra
@@ -57,6 +57,8 @@ def step_rule(
         members = [(member,) for member in key] if products else [key] * bool(key)
         return tuple(place.setdefault(member, len(place)) for member in members)
 
+    if not keys:
+        raise ValueError("`keys` is empty; choose some from the `basis` of the algebra")
     for key in keys:
         _check_key(key, alg, polynomial)
     selected = tuple(map(places, keys))
@@ -74,8 +76,11 @@ def step_rule(
     return StepRule(tuple(place), selected, tuple(terms), polynomials)
 
 
-def _segment(alg: AbstractHopfAlgebra, low: AbstractHopfAlgebra, brackets: bool):
-    """The coordinate of the exponential of a segment at a key, as a polynomial."""
+def _segment(
+    alg: AbstractHopfAlgebra, low: AbstractHopfAlgebra, brackets: bool
+) -> Callable[[Any], Monomials]:
+    """The coordinate of the exponential of a segment at a key, as a polynomial; `low`
+    is the algebra of depth two, in which all letters are."""
     letters: dict[Any, dict[int, float]] = {}
     for number, letter in enumerate(word_algebra(low, brackets).letters):
         letter = letter if isinstance(letter, tuple) else (letter,)
@@ -85,33 +90,32 @@ def _segment(alg: AbstractHopfAlgebra, low: AbstractHopfAlgebra, brackets: bool)
             values[number] = float(step[position])
 
     @ft.cache
-    def power(key) -> dict[tuple[int, ...], float]:
-        """All powers of the segment at once: a monomial shows its degree."""
-        out: Counter = Counter()
+    def powers(key) -> dict[tuple[int, ...], float]:
+        """All powers of the segment at once, told apart by degree."""
+        out: dict[tuple[int, ...], float] = defaultdict(float)
         for (left, right), times in alg.cuts(key).items():
             for number, value in letters.get(right, {}).items():
-                for monomial, coefficient in power(left).items() if left else [((), 1)]:
+                for monomial, coefficient in (
+                    powers(left).items() if left else [((), 1)]
+                ):
                     word = tuple(sorted((*monomial, number)))
                     out[word] += times * value * coefficient
         return out
 
     @ft.cache
     def exponential(key) -> Monomials:
-        return {m: c / math.factorial(len(m)) for m, c in power(key).items() if c}
+        return {m: c / math.factorial(len(m)) for m, c in powers(key).items() if c}
 
     return exponential
 
 
-def _check_key(key: Any, alg: AbstractHopfAlgebra, polynomial) -> None:
+def _check_key(key: Any, alg: AbstractHopfAlgebra, polynomial: Callable) -> None:
     try:
         monomials = polynomial(key)
     except (TypeError, ValueError, IndexError, KeyError, AttributeError):
         monomials = {}
-    letters = word_algebra(alg, True).letters if monomials else ()
-    weights = {
-        sum(len(letters[n]) if isinstance(letters[n], tuple) else 1 for n in m)
-        for m in monomials
-    }
+    # Letters of weight one come first, those of weight two follow.
+    weights = [sum(1 + (n >= alg.dim) for n in monomial) for monomial in monomials]
     if not weights or max(weights) > alg.depth:
         raise ValueError(
             f"{reprlib.repr(key)[:80]} is not a key of {alg} that paths reach; choose "

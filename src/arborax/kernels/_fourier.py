@@ -248,7 +248,7 @@ def _features(
     dtype = points.dtype
     flat = points.reshape(-1, times, d)
     if increments is not None:
-        increments = increments.reshape(-1, times - 1, d, d)
+        increments = increments.reshape(flat.shape[0], times - 1, d, d)
     block = max(1, _BLOCK // max(1, times * maps.count))
 
     if flat.shape[0] <= block:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._xla import vary_as
 from ..geometry import AbstractGeometry
 from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
@@ -59,6 +60,7 @@ class FrameCalculus:
         """Ambient tangent vectors at `y` from frame coordinates. The frame is linear in
         these, so what depends on the point alone, such as a root of a matrix, is
         computed once, and differentiated once."""
+        rows = vary_as(rows, y)  # a flat frame hands them on
         frame = jax.linearize(lambda u: self.geometry.frame(y, u), rows[0])[1]
         return jax.vmap(frame)(rows)
 

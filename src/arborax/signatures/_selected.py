@@ -1,7 +1,7 @@
 """Signatures at selected keys, at the cost of what these need."""
 
 import functools as ft
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -41,6 +41,8 @@ def selected_signature(
             "selected coordinates have no left-point sums of depth 3 or more; use "
             "`signature`, or brackets='realised'"
         )
+    if not all(isinstance(key, Hashable) for key in keys):
+        raise TypeError("`keys` are tuples as in `alg.basis`, got a list among them")
     read = read_path(path, alg, brackets)
     rule = step_rule(keys, alg, read.brackets is not None)
     values = jnp.swapaxes(read.values, -1, -2)

@@ -172,6 +172,8 @@ def solve_sde(
         blocks,
         chunk,
     )
+    # Python floats would be constants of the compiled program, one for each value.
+    args = jtu.tree_map(lambda x: jnp.asarray(x) if isinstance(x, float) else x, args)
     ys, result = _simulate(equation, y0, times, key, args, plan)
     keep = 0 if paths is None else slice(count)
     ys, result = jtu.tree_map(lambda leaf: leaf[keep], (ys, result))

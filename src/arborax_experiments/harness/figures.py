@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from arborax import plots
+from arborax.training import History
+
 from .tables import Results
 
 
@@ -51,29 +54,26 @@ def training_curves(task: Any, results: Results) -> Any:
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(9, 3.2))
     models = list(dict.fromkeys(result["model"] for result in results))
     for result in results:
-        style = STYLES[models.index(result["model"]) % len(STYLES)]
-        options: dict[str, Any] = {
-            "ls": style,
-            "label": f"{task.label(result)}, {result['seed']}",
-        }
-        done = 0
+        losses, steps, validation, done = [], [], [], 0
         for stage in result["stages"]:
             # Tasks that train by themselves hold the losses outside of the stages.
-            loss = np.abs(np.asarray(stage.get("loss", result.get("loss", []))))
-            every = max(1, stage["steps"] // max(1, loss.size))
-            width = max(1, loss.size // 60)
-            count = loss.size // width
-            smooth = loss[: count * width].reshape(count, width).mean(axis=1)
-            middles = done + every * width * (np.arange(count) + 0.5)
-            (line,) = left.plot(middles, smooth, **options)
-            options["color"] = line.get_color()
+            loss = stage.get("loss", result.get("loss", []))
+            every = max(1, stage["steps"] // max(1, len(loss)))
+            losses += loss
+            steps += range(done, done + every * len(loss), every)
             records = stage.get("validation", [])
-            steps = [done + record["step"] for record in records]
-            metric = [record["metric"] for record in records]
-            right.plot(steps, metric, marker=".", **{**options, "label": None})
-            options["label"] = None
+            validation += [{**r, "step": done + r["step"]} for r in records]
             done += stage["steps"]
-    left.set(yscale="log", xlabel="step", title="size of the loss")
-    right.set(yscale="log", xlabel="step", title="validation metric")
+        style = STYLES[models.index(result["model"]) % len(STYLES)]
+        label = f"{task.label(result)}, {result['seed']}"
+        history = History(loss=losses, validation=validation)
+        (mark,) = left.plot([], style, label=label)
+        options: dict[str, Any] = {"style": style, "colour": mark.get_color()}
+        if losses:
+            plots.training_curve(history, steps=np.array(steps), **options, ax=left)
+        if validation:
+            plots.training_curve(history, "metric", **options, ax=right)
+    if left.get_yscale() == "linear":  # unbiased distances may fall below zero
+        left.set_yscale("symlog", linthresh=1e-3)
     left.legend(fontsize=6)
     return figure

@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from arborax import plots
+
 from ..harness import densities, OURS, pyplot, TRUE
 from .config import Config
 from .scores import FUNCTIONALS, summaries
@@ -13,15 +15,9 @@ def fan_chart(paths: dict[str, np.ndarray]) -> Any:
     """Quantile bands and a few paths, true and generated side by side."""
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9, 3.6))
-    levels = [0.01, 0.05, 0.25, 0.75, 0.95, 0.99]
     for ax, name, colour in zip(axes, ("true", "generated"), (TRUE, OURS)):
-        bands = np.quantile(paths[name], levels, axis=0)
-        for k in range(3):
-            ax.fill_between(
-                paths["ts"], bands[k], bands[-1 - k], color=colour, alpha=0.18, lw=0
-            )
-        ax.plot(paths["ts"], paths[name][:12].T, color=colour, lw=0.7, alpha=0.8)
-        ax.set(title=name, xlabel="time")
+        plots.fan_chart(paths[name], paths["ts"], show=12, colour=colour, ax=ax)
+        ax.set(title=name)
     axes[0].set(ylabel="log-price")
     low, high = np.quantile(paths["true"][:, -1], [0.01, 0.99])
     axes[0].set_ylim(1.2 * low, 1.6 * high)

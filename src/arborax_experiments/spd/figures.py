@@ -4,11 +4,10 @@ from typing import Any
 
 import numpy as np
 
+from arborax import plots
+
 from ..harness import densities, pyplot
 from .config import Config
-
-
-SHADES = ("#1b6b58", "#c07a2c", "#5b5ea6", "#a6425b", "#4a90a4")
 
 
 def fan_chart(paths: dict[str, np.ndarray]) -> Any:
@@ -16,15 +15,8 @@ def fan_chart(paths: dict[str, np.ndarray]) -> Any:
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9, 3.6))
     for ax, name in zip(axes, ("true", "generated")):
-        for k in range(paths[name].shape[-1]):
-            colour = SHADES[k % len(SHADES)]
-            low, quarter, middle, upper, high = np.quantile(
-                paths[name][..., k], [0.05, 0.25, 0.5, 0.75, 0.95], axis=0
-            )
-            ax.fill_between(paths["ts"], low, high, color=colour, alpha=0.15, lw=0)
-            ax.fill_between(paths["ts"], quarter, upper, color=colour, alpha=0.25, lw=0)
-            ax.plot(paths["ts"], middle, color=colour)
-        ax.set(title=name, xlabel="time")
+        plots.fan_chart(paths[name], paths["ts"], levels=(0.5, 0.9), ax=ax)
+        ax.set(title=name)
     axes[0].set(ylabel="eigenvalues")
     axes[0].set_ylim(0, 1.4 * np.quantile(paths["true"][:, -1], 0.99))
     return figure
@@ -43,7 +35,7 @@ def marginals(paths: dict[str, np.ndarray], config: Config) -> Any:
         high = np.quantile(paths["true"][:, at], 0.995)
         bins = np.linspace(0, high, 50)
         for k in range(paths["true"].shape[-1]):
-            colour = SHADES[k % len(SHADES)]
+            colour = f"C{k}"
             true, ours = (paths[name][:, at, k] for name in ("true", "generated"))
             densities(ax, bins, true, ours, (colour, colour))
         ax.set(title=f"t = {horizon / config.steps:g}")

@@ -49,16 +49,6 @@ def in_coordinates(paths: Any, config: Config) -> Array:
     return log_coordinates(paths) if config.coordinates == "log" else paths
 
 
-def target_brackets(parts: Parts, count: int, config: Config, stride: int) -> Any:
-    """Brackets of the first training paths on the grid of the objective: those of the
-    law in its coordinates; real data have none, and get squared steps."""
-    if parts.law is None:
-        return "realised"
-    return parts.law.brackets(
-        parts.train[:count], coordinates=config.coordinates, stride=stride
-    )
-
-
 def make_objective(
     name: str, config: Config, parts: Parts
 ) -> tuple[Callable, Callable[..., Any]]:
@@ -79,7 +69,11 @@ def make_objective(
     whole = config.target == "all"
     count = min(config.target_paths, len(train)) if whole else len(train)
     values = train[:count, ::stride]
-    brackets = target_brackets(parts, count, config, stride) if bracketed else None
+    # Real data have no law that knows their brackets, and get squared steps.
+    brackets: Any = generated_brackets
+    if bracketed and parts.law is not None:
+        chart: Any = {"coordinates": config.coordinates, "stride": stride}
+        brackets = parts.law.brackets(train[:count], **chart)
 
     known = isinstance(brackets, np.ndarray)  # otherwise none, or realised
 
