@@ -133,12 +133,13 @@ def plots() -> None:
 
 
 def sklearn() -> None:
-    from arborax.estimators import SignatureFeatures
-
-    x = np.random.default_rng(0).normal(size=(6, 9, 2)).cumsum(axis=1)
-    features = SignatureFeatures().fit(x)
-    finite(features.transform(x))
-    assert len(features.get_feature_names_out()) == features.transform(x).shape[1]
+    """Features and a small classifier on series of unequal length."""
+    rng = np.random.default_rng(0)
+    series = [rng.normal(size=(5 + k % 3, 2)) for k in range(12)]
+    labels = np.arange(12) % 2
+    finite(abx.estimators.SignatureFeatures().fit_transform(series))
+    model = abx.estimators.SequenceClassifier("gru", steps=2, random_state=0)
+    assert model.fit(series, labels).predict_proba(series).shape == (12, 2)
 
 
 def sweep() -> None:

@@ -28,7 +28,8 @@ PUBLIC = """
     signature log_signature combine signature_from_increments rough_path
     selected_signature
     Euclidean SO SE SPD Sphere Hyperbolic Product
-    solve CFEES25 CFEES27 LieEuler RKMK RoughTerm LogODE
+    solve CFEES25 CFEES27 LieEuler Magnus RKMK RoughTerm LogODE LinearFields
+    signature_tree merge_channels
     CheckpointedAdjoint ReversibleAdjoint
     signature_kernel mmd signature_score
     fit save load register export
@@ -49,7 +50,7 @@ def _run(code):
 def _callables():
     """Public functions and methods of the rooms, with their parameters."""
     rooms = "paths signatures geometry lifts solvers kernels models training datasets"
-    rooms += " plots"
+    rooms += " estimators plots"
     for room in rooms.split():
         for name, value in vars(importlib.import_module(f"arborax.{room}")).items():
             home = getattr(value, "__module__", None) or ""
@@ -108,7 +109,7 @@ def test_core_imports_without_extras():
     result = _run(
         """
         import sys
-        for name in ("matplotlib", "optax", "optuna", "orbax",
+        for name in ("matplotlib", "narwhals", "optax", "optuna", "orbax", "sklearn",
                      "tqdm", "tyro"):
             sys.modules[name] = None
         before = dict(__import__("jax").config.values)

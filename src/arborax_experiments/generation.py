@@ -44,14 +44,6 @@ def _block(generator: Any, key: PRNGKeyArray, ts: Array, *rest: Any) -> Array:
     return generator.sample(ts, *rest, key=key)
 
 
-def squared_distance(features: Float[Array, "paths features"]) -> Float[Array, ""]:
-    """Squared norm of the mean of centred features, without the bias of small batches,
-    which would otherwise pay for the spread of their mean. May be negative."""
-    count = features.shape[0]
-    total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
-    return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
-
-
 def batch_mean(distance: Callable, x: np.ndarray, y: np.ndarray, size: int) -> Any:
     """Mean distance of consecutive batches of two samples."""
     starts = range(0, min(len(x), len(y)) - size + 1, size)

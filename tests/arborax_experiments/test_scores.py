@@ -1,13 +1,11 @@
 """Scores: a perfect model is at the floor, a Gaussian is not."""
 
-import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
 
 from arborax.datasets import RoughBergomi
 from arborax_experiments.rough_bergomi import RoughBergomiTask
-from arborax_experiments.rough_bergomi.features import PathFeatures
 from arborax_experiments.rough_bergomi.scores import (
     columns,
     gaussian_reference,
@@ -110,30 +108,3 @@ def test_smile_counts_strikes_that_nobody_reaches():
     # Prices between exp(-0.05) > 0.95 and exp(0.05) > 1.05: two strikes are priced.
     assert first["missing"] == 7 and first["strike"] in (1.0, 1.05)
     assert first["monte_carlo"] > 0
-
-
-def test_features_prefer_the_truth():
-    """Centred, standardised; the distance is without bias, and sees a bracket that the
-    thinned path does not show."""
-    law = RoughBergomi(steps=64)
-    data, fresh = (
-        law.sample(2048, key=jr.PRNGKey(0)),
-        law.sample(1024, key=jr.PRNGKey(1)),
-    )
-    for kind in ("path", "branched"):
-        given = data.brackets if kind == "branched" else None
-        features = PathFeatures(
-            data.values, given, kind=kind, features=16, cylinders=96, stride=8
-        )
-        known = None if given is None else jnp.asarray(given)
-        values = features(jnp.asarray(data.values), known)
-        np.testing.assert_allclose(values.mean(axis=0), 0, atol=2e-5)
-        # Three groups, each of variance one but for features that hardly vary.
-        assert 2.5 < float(values.var(axis=0).sum()) <= 3.05
-        same = float(features.distance(jnp.asarray(fresh.values)))
-        assert abs(same) < 6 * 3 / 1024
-        # The same thinned path with smooth interpolation: no quadratic variation.
-        grid = np.arange(65)
-        smooth = np.stack([np.interp(grid, grid[::8], x[::8, 0]) for x in fresh.values])
-        other = features.distance(jnp.asarray(smooth[..., None], np.float32))
-        assert float(other) > 0.1

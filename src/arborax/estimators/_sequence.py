@@ -28,7 +28,7 @@ BLOCK = 256
 
 
 @eqx.filter_jit
-def _prepare(model: Any, scaling: Scaling, path: SampledPath, time: bool) -> Any:
+def prepare_paths(model: Any, scaling: Scaling, path: SampledPath, time: bool) -> Any:
     path = scaling.apply(path).filled()
     path = (add_time(path) if time else path).broadcast()
     return jax.vmap(lambda one: prepare(model, one))(path)
@@ -44,7 +44,8 @@ class SequenceEstimator(Saved):
     """A model of [`arborax.models`][] trained by [`arborax.fit`][].
 
     After `fit`: `model_` is the trained model, `result_` the
-    [`arborax.FitResult`][] with the course of the training.
+    [`arborax.FitResult`][] with the course of the training. Set `checkpoints` to a
+    folder before `fit`, and a run that was stopped there is continued.
     """
 
     model: Any
@@ -61,14 +62,15 @@ class SequenceEstimator(Saved):
     channels_last: bool
     random_state: Any
     progress: bool
+    checkpoints: Any = None
 
-    def _start(self, X: Any) -> tuple[SampledPath, Any]:
+    def _start(self, X: Any, standardise: bool = True) -> tuple[SampledPath, Any]:
         """Training paths and a key; learns units and sizes."""
         path = as_paths(X, channels_last=self.channels_last)
         self.n_features_in_ = path.dim
         self.length_ = path.num_times
         names = [f"x{k}" for k in range(path.dim)]
-        self.scaling_ = Scaling.of(path, names, self.standardise)
+        self.scaling_ = Scaling.of(path, names, self.standardise and standardise)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return path, jr.PRNGKey(seed)
 
@@ -80,7 +82,7 @@ class SequenceEstimator(Saved):
         """What the model is given of each path, stacked, and the lengths."""
         parts = []
         for block, count in blocks(path, self.length_, BLOCK):
-            items = _prepare(model, self.scaling_, block, self.time)
+            items = prepare_paths(model, self.scaling_, block, self.time)
             parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:count], items))
         items = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
         return items, lengths_of(path).astype(np.int32)
@@ -105,23 +107,35 @@ class SequenceEstimator(Saved):
                 rows, test_size=size, random_state=seed, stratify=stratify
             )
             held = jax.tree.map(lambda leaf: leaf[others], data)
-        train = jax.tree.map(lambda leaf: leaf[rows], data)
+        return self._run(
+            model,
+            jax.tree.map(lambda leaf: leaf[rows], data),
+            objective,
+            key,
+            batch_size=min(as_count("batch_size", self.batch_size), len(rows)),
+            validation=held,
+            patience=None if held is None else self.patience,
+        )
+
+    def _run(
+        self, model: Any, data: Any, objective: Any, key: Any, **options: Any
+    ) -> FitResult:
+        """`fit` with the parameters of the estimator."""
         result = fit(
             model,
-            train,
+            data,
             objective,
             key=key,
             steps=as_count("steps", self.steps),
-            batch_size=min(as_count("batch_size", self.batch_size), len(rows)),
             optimiser=self.optimiser,
             learning_rate=self.learning_rate,
             average=self.average,
-            validation=held,
-            patience=None if held is None else self.patience,
             progress=self.progress,
+            checkpoint=self.checkpoints,
+            **options,
         )
         if result.stop == "non-finite":
-            warnings.warn(result.message, RuntimeWarning, stacklevel=3)
+            warnings.warn(result.message, RuntimeWarning, stacklevel=4)
         self.result_, self.model_ = result, result.model
         return result
 
@@ -130,17 +144,20 @@ class SequenceEstimator(Saved):
         path = self._check(X)
         parts = []
         for block, count in blocks(path, self.length_, BLOCK):
-            items = _prepare(self.model_, self.scaling_, block, self.time)
+            items = prepare_paths(self.model_, self.scaling_, block, self.time)
             out = last_outputs(self.model_, items, jnp.asarray(block.lengths))
             parts.append(np.asarray(out)[:count])
         return np.concatenate(parts)
 
     def _check(self, X: Any) -> SampledPath:
         """Paths for a fitted estimator."""
-        check_is_fitted(self)
+        self._check_fitted()
         path = as_paths(X, channels_last=self.channels_last)
         check_channels(self, path)
         return path
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
 
     def __sklearn_tags__(self):
         return series_tags(super().__sklearn_tags__())

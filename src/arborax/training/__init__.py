@@ -1,6 +1,6 @@
 """Training: `fit` with checkpoints, logs and scale-out; `save` and `load`; metrics."""
 
-from . import metrics as metrics, trackers as trackers
+from . import metrics as metrics, objectives as objectives, trackers as trackers
 from ._checkpoints import Checkpoints as Checkpoints, FileCheckpoints as FileCheckpoints
 from ._container import FileFormatError as FileFormatError
 from ._distributed import (

@@ -157,19 +157,104 @@ def squared_return_autocorrelation(
     `sum_i c_i c_{i+lag} / sum_i c_i^2` with `c` the squared returns less their mean
     over the path; zero for a path whose squared returns are all equal.
     """
-    xp = _namespace(paths)
     squares = window_returns(paths, window) ** 2
+    centred = squares - _namespace(paths).mean(squares, axis=-1, keepdims=True)
+    return _lagged_correlation(centred, centred, lag)
+
+
+def leverage(paths: Paths, window: int = 1, lag: int = 1) -> Batched:
+    """Correlation of window returns with squared returns `lag` windows later, of each
+    path: negative where falls raise the volatility that follows.
+
+    `sum_i r_i c_{i+lag} / sqrt(sum_i r_i^2 sum_i c_i^2)` with `r` the returns and `c`
+    the squared returns, both less their means over the path.
+    """
+    xp, returns = _namespace(paths), window_returns(paths, window)
+    parts = returns, returns**2
+    moves, squares = (x - xp.mean(x, axis=-1, keepdims=True) for x in parts)
+    return _lagged_correlation(moves, squares, lag)
+
+
+def _lagged_correlation(a: Any, b: Any, lag: int) -> Any:
+    """`sum_i a_i b_{i+lag} / sqrt(sum a^2 sum b^2)`, and 0 where one of them is 0."""
     lag = as_count("lag", lag)
-    if not 1 <= lag < squares.shape[-1]:
+    if not 1 <= lag < a.shape[-1]:
         raise ValueError(
-            f"lag must be between 1 and {squares.shape[-1] - 1} windows, got {lag}."
+            f"lag must be between 1 and {a.shape[-1] - 1} windows, got {lag}."
         )
-    centred = squares - xp.mean(squares, axis=-1, keepdims=True)
-    above = xp.sum(centred[..., lag:] * centred[..., :-lag], axis=-1)
-    below = xp.sum(centred**2, axis=-1)
+    xp = _namespace(a)
+    above = xp.sum(a[..., :-lag] * b[..., lag:], axis=-1)
+    below = xp.sqrt(xp.sum(a**2, axis=-1) * xp.sum(b**2, axis=-1))
     flat = below == 0
     ratio = above / xp.where(flat, xp.ones_like(below), below)
     return xp.where(flat, xp.zeros_like(below), ratio)
+
+
+def excess_kurtosis(paths: Paths, window: int = 1) -> Batched:
+    """Fourth central moment of the window returns of each path over the squared second
+    one, less 3: above zero for heavy tails. Zero for a path without variance."""
+    xp, returns = _namespace(paths), window_returns(paths, window)
+    centred = returns - xp.mean(returns, axis=-1, keepdims=True)
+    second, fourth = (xp.mean(centred**k, axis=-1) for k in (2, 4))
+    flat = second == 0
+    ratio = fourth / xp.where(flat, xp.ones_like(second), second) ** 2 - 3
+    return xp.where(flat, xp.zeros_like(second), ratio)
+
+
+def path_statistics(
+    paths: Float[Array | np.ndarray, "paths times channels"], window: int = 1
+) -> dict[str, Any]:
+    """Numbers of each path and channel whose laws users compare, `(paths, channels)`.
+
+    The level at a half and at the end of the time and the largest level, less the
+    start; realised variance, tails (excess kurtosis of returns), autocorrelation of
+    squared returns and leverage, on windows of `window` steps.
+    """
+    paths = _real("paths", paths, 3)
+    xp = _namespace(paths)
+    x = xp.swapaxes(paths, -1, -2)
+    return {
+        "middle": x[..., x.shape[-1] // 2] - x[..., 0],
+        "end": x[..., -1] - x[..., 0],
+        "maximum": running_maximum(x),
+        "realised variance": realised_variance(x, window),
+        "tails": excess_kurtosis(x, window),
+        "autocorrelation of squares": squared_return_autocorrelation(x, window),
+        "leverage": leverage(x, window),
+    }
+
+
+def compare_paths(
+    generated: Float[Array | np.ndarray, "paths times channels"],
+    true: Float[Array | np.ndarray, "others times channels"],
+    window: int = 1,
+    seed: int = 0,
+) -> dict[str, dict[str, np.ndarray]]:
+    """Kolmogorov-Smirnov distances of the statistics of two samples of paths.
+
+    **Arguments:**
+
+    - `generated`, `true`: paths on one grid.
+    - `window`: steps per window, as in `path_statistics`.
+    - `seed`: of the random halves of `true` from which the floor is taken.
+
+    **Returns:**
+
+    For each statistic `ks` and `floor`, by channel: the floor is the mean distance of
+    two halves of `true`, scaled to the two sample sizes.
+    """
+    found, known = (path_statistics(np.asarray(x), window) for x in (generated, true))
+    n, m = len(generated), len(true)
+    half = m // 2
+    # A distance of samples of sizes n and m is of size sqrt(1 / n + 1 / m).
+    shrink = ((1 / n + 1 / m) / (2 / half)) ** 0.5
+    return {
+        name: {
+            "ks": np.asarray(ks(found[name], values)),
+            "floor": self_floor(ks, values, seed=seed).mean * shrink,
+        }
+        for name, values in known.items()
+    }
 
 
 class Floor(NamedTuple):

@@ -9,10 +9,11 @@ import numpy as np
 
 from arborax.datasets import PathData
 from arborax.kernels import embed, mmd, RandomFourierSignature
+from arborax.training.objectives import PathFeatures
 
 from ..generation import no_batch, published_kernel, shuffled_batches
 from .config import Config
-from .features import PathFeatures, RobustSignature
+from .features import RobustSignature
 
 
 PATHWISE = {"fourier-path": "path", "fourier-branched": "branched"}

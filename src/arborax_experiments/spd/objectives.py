@@ -8,13 +8,9 @@ import numpy as np
 from jaxtyping import Array
 
 from arborax.kernels import embed, mmd
+from arborax.training.objectives import squared_distance
 
-from ..generation import (
-    no_batch,
-    published_kernel,
-    shuffled_batches,
-    squared_distance,
-)
+from ..generation import no_batch, published_kernel, shuffled_batches
 from .config import Config
 from .coordinates import log_coordinates
 from .data import Parts

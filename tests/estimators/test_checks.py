@@ -1,0 +1,49 @@
+"""The checks of scikit-learn, with those that cannot hold for series."""
+
+import pytest
+
+
+pytest.importorskip("sklearn")
+
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from arborax.estimators import (  # noqa: E402
+    SequenceClassifier,
+    SequenceRegressor,
+    SignatureFeatures,
+    SignatureKernelClassifier,
+    SignatureKernelRegressor,
+)
+
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+COLUMNS = "an array (n, times) is n series of one channel, and may be longer later"
+OBJECTS = "arrays of objects are refused"
+FRAMES = "a data frame does not say which rows belong together"
+FEW = "two steps of training do not learn anything"
+CANNOT = {
+    "check_n_features_in_after_fitting": COLUMNS,
+    "check_n_features_in": COLUMNS,
+    "check_transformer_general": COLUMNS,
+    "check_classifiers_train": COLUMNS,
+    "check_regressors_train": COLUMNS,
+    "check_dtype_object": OBJECTS,
+    "check_classifier_data_not_an_array": FRAMES,
+    "check_regressor_data_not_an_array": FRAMES,
+    "check_transformer_data_not_an_array": FRAMES,
+    "check_regressors_int": FEW,
+}
+SMALL = dict(steps=2, options=dict(hidden=4, width=4), average=None)
+ESTIMATORS = [
+    SignatureFeatures("shuffle", 1),
+    SignatureKernelClassifier("geometric", 2),
+    SignatureKernelRegressor("geometric", 2),
+    SequenceClassifier("gru", **SMALL),
+    SequenceRegressor("gru", **SMALL),
+]
+
+
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=lambda estimator: CANNOT)
+def test_check_estimator(estimator, check):
+    check(estimator)
