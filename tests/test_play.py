@@ -51,7 +51,7 @@ def _with_script(folder, script):
 
 
 def _text(alg, key):
-    if alg.of_trees:
+    if alg.tree_algebra == alg:
         return to_text(key)
     letters = (letter if isinstance(letter, tuple) else (letter,) for letter in key)
     return "".join(f"({''.join(map(str, letter))})" for letter in letters)
