@@ -14,6 +14,7 @@ Milstein; the geodesic Euler scheme on manifolds) and `diffrax.diffeqsolve` with
 """
 
 import argparse
+import functools as ft
 import json
 import os
 import pathlib
@@ -33,7 +34,7 @@ import arborax as abx
 RESULTS = pathlib.Path(__file__).parent / "results"
 FINE, REFERENCE, TARGET = 1024, 256, 16
 SIZES = (4, 8, 16, 32, 64)
-WEAK_TARGET = 64
+WEAK_FINE, WEAK_REFERENCE, WEAK_SIZES = 256, 64, (1, 2, 4, 8, 16, 32)
 TIMED = {"ours": (8, 32), "euler": (32, 128), "milstein": (8, 32), "diffrax": (32, 128)}
 
 
@@ -56,25 +57,33 @@ def gbm():
 
 
 def sabr(beta=0.7, nu=0.6, rho=-0.5):
+    """Of the logarithms of forward and volatility."""
     root = (1 - rho**2) ** 0.5
 
-    def diffusion(y):
-        s, a = y
-        first = jnp.stack([a * s**beta, jnp.zeros_like(a)])
-        return jnp.stack([first, nu * a * jnp.array([rho, root])])
+    def volatility(y):
+        return jnp.exp(y[1] + (beta - 1) * y[0])
 
-    return Problem("SABR", jnp.zeros_like, diffusion, [1.0, 0.3])
+    def drift(y):
+        return -jnp.stack([volatility(y) ** 2, jnp.full_like(y[1], nu**2)]) / 2
+
+    def diffusion(y):
+        vol = volatility(y)
+        first = jnp.stack([vol, jnp.zeros_like(vol)])
+        return jnp.stack([first, nu * jnp.array([rho, root])])
+
+    return Problem("SABR", drift, diffusion, [0.0, -1.2])
 
 
 def heston(kappa=2.0, theta=0.09, sigma=0.3, rho=-0.7):
-    """Of the logarithm of the price, far from zero variance."""
+    """Of the logarithm of the price; the root is smoothed near zero, which long steps
+    would leave behind."""
     root = (1 - rho**2) ** 0.5
 
     def drift(y):
         return jnp.stack([-y[1] / 2, kappa * (theta - y[1])])
 
     def diffusion(y):
-        vol = jnp.sqrt(y[1])
+        vol = (y[1] ** 2 + 1e-4) ** 0.25
         first = jnp.stack([vol, jnp.zeros_like(vol)])
         return jnp.stack([first, sigma * vol * jnp.array([rho, root])])
 
@@ -111,16 +120,22 @@ def problems():
 # Schemes on given noise: final states `(paths, ..)` for steps `(paths, n, ..)`.
 
 
-def ours(problem, steps):
+def ours(problem, steps, weak=False):
     """The control and solve that `solve_sde` builds."""
     d, n = problem.noise, steps.increments.shape[1]
     knots = jnp.linspace(0.0, 1.0, n + 1)
     h = jnp.full((n, 1), 1 / n)
-    alg = abx.Ito(d + 1, 2)
+    alg = abx.Shuffle(d + 1, 3) if weak else abx.Ito(d + 1, 2)
     solver = abx.Heun() if problem.flat else abx.CFEES25()
-    fields = lambda y: jnp.concatenate(  # noqa: E731
-        [problem.drift(y)[None], problem.diffusion(y).T]
-    )
+    solver = abx.CF4() if weak else solver
+
+    def fields(y):
+        drift, v = problem.drift(y), problem.diffusion(y).T
+        for i in range(d) if weak else ():
+            along = lambda z, i=i: problem.diffusion(z)[:, i]  # noqa: E731
+            drift = drift - problem.geometry.covariant_derivative(along, y, v[i]) / 2
+        return jnp.concatenate([drift[None], v])
+
     spread = jnp.concatenate([0 * h, jnp.full((n, d), 1 / n)], axis=1)
 
     def one(w, space_time, areas):
@@ -129,7 +144,8 @@ def ours(problem, steps):
             jnp.concatenate([h, w], axis=1),
             jnp.concatenate([-h * space_time, areas], axis=1),
             alg,
-            jax.vmap(jnp.diag)(spread),
+            None if weak else jax.vmap(jnp.diag)(spread),
+            variances=spread if weak else None,
             check=False,
         )
         return abx.solve(
@@ -143,6 +159,11 @@ def ours(problem, steps):
         ).ys[0]
 
     return jax.vmap(one)(*steps)
+
+
+def weak_two(problem, steps):
+    """`solve_sde` with `weak_order=2`."""
+    return ours(problem, steps, weak=True)
 
 
 def euler(problem, steps):
@@ -239,10 +260,9 @@ def window_steps(dw, n) -> abx.BrownianSteps:
 
 
 def error_rows(problem, paths):
-    """Strong errors, and weak ones of the mean of a smooth function, by scheme."""
+    """Strong errors by scheme."""
     dw = jr.normal(jr.key(1), (paths, FINE, problem.noise)) / FINE**0.5
     reference = jax.jit(lambda dw: ours(problem, window_steps(dw, REFERENCE)))(dw)
-    test = lambda y: jnp.sum(jnp.sin(y.reshape(paths, -1)), axis=1)  # noqa: E731
     schemes = {"ours": ours, "euler": euler}
     if problem.flat:
         schemes["milstein"] = milstein
@@ -253,27 +273,38 @@ def error_rows(problem, paths):
             run = jax.jit(lambda dw, n=n, s=scheme: s(problem, window_steps(dw, n)))
             ends = run(dw)
             gap = np.asarray(ends - reference).reshape(paths, -1)
-            means = np.asarray(test(ends) - test(reference))
-            rows.append(
-                {
-                    "steps": n,
-                    "strong": float(np.sqrt(np.mean(np.sum(gap**2, axis=1)))),
-                    "weak": float(abs(means.mean())),
-                    "weak_error": float(means.std() / np.sqrt(paths)),
-                }
-            )
+            strong = float(np.sqrt(np.mean(np.sum(gap**2, axis=1))))
+            rows.append({"steps": n, "strong": strong})
         out[name] = rows
     return out
 
 
-def programs(problem, paths):
-    """What is timed: `{(scheme, steps): compiled}` of a key, noise included."""
+def compiled(function, n):
+    """The program of a scheme with `n` steps, from a key to final states."""
+    return jax.jit(lambda key: function(n, key)).lower(jr.key(0)).compile()
+
+
+def take_turns(calls, reps):
+    """Best CPU seconds of each program."""
+    best = dict.fromkeys(calls, np.inf)
+    for k in range(reps + 1):
+        for label, program in calls.items():
+            key = jr.key(k)
+            start = time.process_time()
+            jax.block_until_ready(program(key))
+            if k:  # the first is a warm-up
+                best[label] = min(best[label], time.process_time() - start)
+    return best
+
+
+def functions(problem, paths):
+    """What is timed, noise included: functions of the number of steps and a key."""
     draw = lambda key, n, method: abx.brownian_areas(  # noqa: E731
         jnp.linspace(0.0, 1.0, n + 1), problem.noise, paths, key=key, method=method
     )
     areas = None if problem.commutes else "davie"
 
-    def ours_(n, key):
+    def ours_(n, key, weak_order=1):
         return abx.solve_sde(
             problem.drift,
             problem.diffusion,
@@ -284,6 +315,7 @@ def programs(problem, paths):
             paths=paths,
             windows=n,
             levy_area=areas,
+            weak_order=weak_order,
             throw=False,
         ).ys[:, -1]
 
@@ -297,29 +329,24 @@ def programs(problem, paths):
         )
 
     chosen = {"ours": ours_, "euler": euler_, "diffrax euler": through(diffrax.Euler())}
+    chosen["weak 2"] = ft.partial(ours_, weak_order=2)
     if problem.flat:
         chosen["milstein"] = lambda n, key: milstein(problem, draw(key, n, areas))
     if problem.commutes:
         chosen["diffrax milstein"] = through(diffrax.ItoMilstein())
-    out = {}
-    for name, function in chosen.items():
-        for n in TIMED[name.split()[0]]:
-            call = lambda key, n=n, f=function: f(n, key)  # noqa: E731
-            out[name, n] = jax.jit(call).lower(jr.key(0)).compile()
-    return out
+    return chosen
 
 
 def time_rows(problem, paths, reps):
-    """Best CPU seconds of each program; programs take turns."""
-    compiled = programs(problem, paths)
-    best = dict.fromkeys(compiled, np.inf)
-    for k in range(reps + 1):
-        for label, program in compiled.items():
-            key = jr.key(k)
-            start = time.process_time()
-            jax.block_until_ready(program(key))
-            if k:  # the first is a warm-up
-                best[label] = min(best[label], time.process_time() - start)
+    """Times of all schemes at two numbers of steps each."""
+    chosen = functions(problem, paths)
+    del chosen["weak 2"]
+    calls = {
+        (name, n): compiled(function, n)
+        for name, function in chosen.items()
+        for n in TIMED[name.split()[0]]
+    }
+    best = take_turns(calls, reps)
     return [{"scheme": s, "steps": n, "cpu_s": t} for (s, n), t in best.items()]
 
 
@@ -334,20 +361,34 @@ def time_to(target, errors, times, what):
     return {"steps": steps, "cpu_s": s + rate * (steps - n), "order": -float(slope)}
 
 
-def weak_times(errors, times):
-    """CPU seconds to the weak error of Euler with 64 steps: ours with the fewest
-    windows whose error is not above it."""
-    at = {row["steps"]: row["weak"] for row in errors["euler"]}
-    target = at[WEAK_TARGET]
-    enough = [row["steps"] for row in errors["ours"] if row["weak"] <= target]
-    out = {"weak": target}
-    for name, steps in (("euler", WEAK_TARGET), ("ours", min(enough, default=None))):
-        if steps is not None:
-            own = [row for row in times if row["scheme"] == name]
-            (n, s), (m, t) = ((row["steps"], row["cpu_s"]) for row in own)
-            rate = max((t - s) / (m - n), 0.0)
-            out[name] = {"steps": steps, "cpu_s": s + rate * (steps - n)}
-    return out
+def weak_times(problem, paths, reps):
+    """Weak errors on shared noise of many paths, and CPU seconds to that of Euler with
+    32 steps. Of each scheme the fewest steps are taken whose error is not above it by
+    more than two standard errors."""
+    dw = jr.normal(jr.key(2), (paths, WEAK_FINE, problem.noise)) / WEAK_FINE**0.5
+    test = lambda y: jnp.sum(jnp.sin(y.reshape(paths, -1)), axis=1)  # noqa: E731
+    run = lambda s, n: jax.jit(  # noqa: E731
+        lambda dw: test(s(problem, window_steps(dw, n)))
+    )(dw)
+    reference = run(weak_two, WEAK_REFERENCE)
+    errors = {}
+    for name, scheme in (("euler", euler), ("ours", ours), ("weak 2", weak_two)):
+        errors[name] = []
+        for n in WEAK_SIZES:
+            gap = np.asarray(run(scheme, n) - reference, np.float64)
+            row = {"steps": n, "weak": float(abs(gap.mean()))}
+            errors[name].append({**row, "se": float(gap.std() / np.sqrt(paths))})
+    target = errors["euler"][-1]["weak"]
+    enough = {
+        name: min(r["steps"] for r in rows if r["weak"] <= target + 2 * r["se"])
+        for name, rows in errors.items()
+    }
+    enough["euler"] = WEAK_SIZES[-1]
+    timed = paths if problem.flat else paths // 5
+    chosen = functions(problem, timed)
+    calls = {name: compiled(chosen[name], n) for name, n in enough.items()}
+    seconds = take_turns(calls, reps)
+    return {"errors": errors, "target": target, "steps": enough, "cpu_s": seconds}
 
 
 def compare(errors, times):
@@ -405,26 +446,37 @@ def describe(document):
         "noise of their own, so at loose errors, where few steps of Euler are enough, "
         "the ratio is smaller; it grows like one over the error.",
         "",
-        "Weak errors of the mean of `sum(sin(y))` on the same paths, with their "
-        f"standard error, and CPU milliseconds to that of Euler with {WEAK_TARGET} "
-        "steps (in parentheses the windows of `solve_sde` that are enough):",
+        "Weak errors of the mean of `sum(sin(y))` on shared noise, with their standard "
+        "error, and CPU milliseconds to that of Euler with 32 steps (in parentheses "
+        "the fewest steps, of powers of two, that are not worse by more than two "
+        "standard errors):",
         "",
-        "| equation | solve_sde, 4 | 16 | 64 | Euler, 4 | 16 | 64 | ours | Euler |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| equation | Euler, 32 | ours, 4 | weak_order=2, 4 | Euler | ours | "
+        "weak_order=2 | Euler / best of ours |",
+        "|---|---|---|---|---|---|---|---|",
     ]
     for cell in document["cells"]:
+        weak = cell.get("weak")
+        if weak is None:
+            continue
         cells = []
-        for name in ("ours", "euler"):
-            for row in cell["errors"][name]:
-                if row["steps"] in (4, 16, 64):
-                    cells.append(f"{row['weak']:.1e} ± {row['weak_error']:.0e}")
-        weak = cell["to_weak_error"]
-        mine = "not reached"
-        if "ours" in weak:
-            mine = f"{short(1e3 * weak['ours']['cpu_s'])} ({weak['ours']['steps']})"
-        cells += [mine, short(1e3 * weak["euler"]["cpu_s"])]
+        for name, steps in (("euler", 32), ("ours", 4), ("weak 2", 4)):
+            row = next(r for r in weak["errors"][name] if r["steps"] == steps)
+            cells.append(f"{row['weak']:.1e} ± {row['se']:.0e}")
+        names = ("euler", "ours", "weak 2")
+        cells += [
+            f"{short(1e3 * weak['cpu_s'][k])} ({weak['steps'][k]})" for k in names
+        ]
+        best = min(weak["cpu_s"][k] for k in names[1:])
+        cells.append(short(weak["cpu_s"]["euler"] / best))
         lines.append(f"| {cell['name']} | {' | '.join(cells)} |")
     (RESULTS / "sde.md").write_text("\n".join(lines) + "\n")
+
+
+def save(file, document, kept):
+    order = ("GBM", "SABR", "Heston", "3-d", "SO(3)", "S2", "SPD(3)")
+    document["cells"] = [kept[name] for name in order if name in kept]
+    file.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def main():
@@ -433,6 +485,7 @@ def main():
     parser.add_argument("--error-paths", type=int, default=1000)
     parser.add_argument("--reps", type=int, default=5)
     parser.add_argument("--cells", nargs="*")
+    parser.add_argument("--weak", action="store_true", help="only weak errors")
     parser.add_argument("--draw", action="store_true", help="only write the page")
     options = parser.parse_args()
     file = RESULTS / "sde.json"
@@ -452,6 +505,11 @@ def main():
         if options.cells and problem.name not in options.cells:
             continue
         paths = options.paths if problem.flat else options.paths // 5
+        if options.weak:
+            kept[problem.name]["weak"] = weak_times(problem, 20_000, options.reps)
+            print(problem.name, json.dumps(kept[problem.name]["weak"]), flush=True)
+            save(file, document, kept)
+            continue
         errors = error_rows(problem, options.error_paths)
         times = time_rows(problem, paths, options.reps)
         found = compare(errors, times)
@@ -461,11 +519,9 @@ def main():
             "errors": errors,
             "times": times,
             "to_error": found,
-            "to_weak_error": weak_times(errors, times),
         }
         print(problem.name, json.dumps(found), flush=True)
-        document["cells"] = list(kept.values())
-        file.write_text(json.dumps(document, indent=1) + "\n")
+        save(file, document, kept)
     describe(document)
 
 

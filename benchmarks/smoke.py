@@ -1,6 +1,6 @@
 """A few cells of `compare.py` with a history, and an alert when one becomes slow.
 
-    python benchmarks/smoke.py HISTORY.jsonl [--alert 1.5] [--seconds 1]
+    python benchmarks/smoke.py HISTORY.jsonl [--alert 1.5] [--seconds 2]
 
 Times the cells of this checkout, appends one line to the history, and fails if a cell
 takes more than `--alert` times what it took in the median of the last seven lines.
@@ -24,6 +24,7 @@ from compare import Worker
 
 
 ROOT = pathlib.Path(__file__).parents[1]
+ROUNDS = 4
 CELLS = (
     "solve R^32 GL(2,2)",
     "solve SO(3) Shuffle(4,3)",
@@ -35,12 +36,12 @@ CELLS = (
 
 
 def unit(seconds: float) -> float:
-    """CPU seconds of the fixed computation, the least of several."""
-    matrix = np.random.default_rng(0).standard_normal((300, 300))
+    """CPU seconds of the fixed computation on one thread, the least of several."""
+    values = np.random.default_rng(0).standard_normal((400, 400))
     best, end = float("inf"), time.perf_counter() + seconds
     while time.perf_counter() < end:
         start = time.process_time()
-        np.sort(np.tanh(matrix @ matrix), axis=0)
+        np.sort(np.tanh(values), axis=0)
         best = min(best, time.process_time() - start)
     return best
 
@@ -49,13 +50,18 @@ def measure(seconds: float) -> dict:
     """One line of the history."""
     command = ["git", "rev-parse", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
-    worker, times = Worker(ROOT), {}
+    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
+    worker, times = Worker(ROOT, XLA_FLAGS=flags), {}  # one thread, as the unit has
     for name in CELLS:
-        # The unit is measured beside each cell: a busy machine slows both.
-        answer, one = worker.ask(name, seconds), unit(seconds)
-        if "error" in answer:
-            sys.exit(f"{name}: {answer['error']}")
-        times[name] = answer["run"] / one
+        # Cell and unit take turns: a busy machine slows both.
+        runs, units = [], []
+        for _ in range(ROUNDS):
+            answer = worker.ask(name, seconds / ROUNDS)
+            if "error" in answer:
+                sys.exit(f"{name}: {answer['error']}")
+            runs.append(answer["run"])
+            units.append(unit(seconds / ROUNDS))
+        times[name] = min(runs) / min(units)
     worker.close()
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -83,14 +89,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("history", type=pathlib.Path)
     parser.add_argument("--alert", type=float, default=1.5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="for each cell")
+    parser.add_argument("--seconds", type=float, default=2.0, help="for each cell")
     options = parser.parse_args()
     lines = options.history.read_text().splitlines() if options.history.exists() else []
     history, line = [json.loads(text) for text in lines], measure(options.seconds)
     slow = slow_cells(history, line, options.alert)
     for name, value in line["times"].items():
         note = f"  {slow[name]:.2f} times the median" if name in slow else ""
-        print(f"{name:40} {value:10.2f}{note}")
+        print(f"{name:40} {value:10.3g}{note}")
     options.history.parent.mkdir(parents=True, exist_ok=True)
     with options.history.open("a") as file:
         print(json.dumps(line), file=file)

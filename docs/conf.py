@@ -135,7 +135,7 @@ ROOMS = {
     "models": "Neural rough differential equations and their baselines.",
     "training": "Objectives, `fit`, checkpoints, sharding.",
     "datasets": "Simulated and recorded data.",
-    "estimators": "Estimators with the interface of scikit-learn, for own data.",
+    "estimators": "Estimators with the interface of scikit-learn, for your own data.",
     "plots": "Pictures, drawn with Matplotlib.",
     "cli": "The command `arborax`.",
 }

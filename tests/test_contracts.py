@@ -28,7 +28,8 @@ PUBLIC = """
     signature log_signature combine signature_from_increments rough_path
     selected_signature
     Euclidean SO SE SPD Sphere Hyperbolic Product
-    solve CFEES25 CFEES27 LieEuler RKMK RoughTerm LogODE
+    solve CFEES25 CFEES27 LieEuler Magnus RKMK RoughTerm LogODE LinearFields
+    signature_tree merge_channels
     CheckpointedAdjoint ReversibleAdjoint
     signature_kernel mmd signature_score
     fit save load register export

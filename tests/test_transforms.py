@@ -122,6 +122,17 @@ def signature_rows():
     )
     yield row("combine", lambda x: abx.combine(x, 0.5 * x, GL), element(GL))
     yield row("expanding_signature", lambda x: abx.expanding_signature(x, SH2))
+    yield row(
+        "expanding_log_signature",
+        lambda x: abx.expanding_log_signature(x, ITO, "realised"),
+    )
+    yield row(
+        "SignatureTree.log_signature",
+        lambda x: abx.signature_tree(abx.rough_path(TS, x, SH2)).log_signature(
+            0.1, 0.7
+        ),
+        slow=True,
+    )
     before = jnp.asarray(element(SH2))
     yield row("extend_signature", lambda x: abx.extend_signature(before, x, SH2))
     yield row("windowed_signature", lambda x: abx.windowed_signature(x, SH2, 2))
@@ -351,6 +362,12 @@ def model_rows():
     yield Row("models", "BNRDE", lambda x: model()(path(x)), PATH)
     on_so = lambda x: turning()(path(x))  # noqa: E731
     yield Row("models", "BNRDE on SO(3)", on_so, PATH, slow=True)
+    linear = once(
+        lambda: abx.models.LinearBNRDE(
+            ITO, 1, hidden=4, window=2, brackets="realised", key=KEY
+        )
+    )
+    yield Row("models", "LinearBNRDE", lambda x: linear()(path(x)), PATH)
 
 
 ROWS = (

@@ -44,11 +44,13 @@ _CITES: dict[str, tuple[str, ...]] = {
     "RandomFourierSignature": ("toth2025",),
     # Models.
     "BNRDE": ("thompson2026",),
+    "LinearBNRDE": ("thompson2026", "walker2025"),
     "LogNCDE": ("walker2024",),
     "NRDE": ("morrill2021",),
     "NCDE": ("kidger2020",),
     "NCDEpp": ("kidger2020", "morrill2022"),
     "GRU": ("cho2014",),
+    "Reservoir": ("cuchiero2022",),
     "XLSTM": ("beck2024",),
 }
 

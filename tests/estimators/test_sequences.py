@@ -34,17 +34,18 @@ def series(rng):
     ], np.array(["down", "up"])[labels]
 
 
-@pytest.mark.parametrize("model", ["bnrde", "gru"])
+@pytest.mark.parametrize("model", ["bnrde", "linear-bnrde", "gru"])
 def test_outputs_are_those_of_the_model(series, model):
     """One path at a time, without padding."""
     X, y = series
-    fitted = SequenceClassifier(model, **QUICK).fit(X, y)
+    quick = QUICK | (dict(options=dict(hidden=4)) if "linear" in model else {})
+    fitted = SequenceClassifier(model, **quick).fit(X, y)
     logits = fitted._outputs(X)
     for k in (0, 5):
         xs = (X[k] - fitted.scaling_.mean) / fitted.scaling_.deviation
         ts = np.arange(len(xs)) / fitted.scaling_.span
         path = abx.add_time(abx.SampledPath(ts, xs))
-        if model == "bnrde":
+        if model.endswith("bnrde"):
             expected = fitted.model_.at_knots(path)[-1]
         else:
             expected = fitted.model_(path)[-1]

@@ -92,6 +92,16 @@ WILD = dict(
     heads=sizes,
     layers=sizes,
     chunk=sizes,
+    structure=st.sampled_from(["dense", "block", "diagonal", "low-rank", "typo", 2]),
+    block=sizes,
+    rank=sizes,
+    affine=flags,
+    normalise=flags,
+    gated=flags,
+    contractive=flags,
+    outputs=st.sampled_from(["samples", "windows", "last", "typo", None]),
+    mode=st.sampled_from([None, "scan", "associative", "typo", 1]),
+    scale=st.sampled_from([0.5, 1e3, 0.0, -1.0, "1", None, np.nan]),
     path=inputs,
 )
 
@@ -153,6 +163,16 @@ CASES = [
         M.BNRDE,
         dict(path=DRIVERS[True], alg=abx.MuntheKaasWright(2, 2), geometry=abx.SO(3))
         | {k: v for k, v in WINDOWED.items() if k != "hidden"},
+    ),
+    row(
+        "LinearBNRDE",
+        M.LinearBNRDE,
+        plain(alg=abx.Shuffle(2, 2), output=1, hidden=4, window=2, key=KEY),
+    ),
+    row(
+        "Reservoir",
+        M.Reservoir,
+        plain(alg=abx.Shuffle(2, 2), output=1, hidden=4, window=2, key=KEY),
     ),
     row("LogNCDE", M.LogNCDE, plain(channels=2, output=1, **WINDOWED)),
     row("NRDE", M.NRDE, plain(channels=2, output=1, **WINDOWED)),

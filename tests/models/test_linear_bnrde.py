@@ -139,7 +139,31 @@ def test_padding_is_exact():
     np.testing.assert_allclose(model(padded)[:8], model(plain), rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.parametrize("structure", ["dense", "block", "diagonal"])
+def test_diagonal_plus_low_rank():
+    options = dict(structure="low-rank", rank=1, **SMALL)
+    model = M.LinearBNRDE(abx.Ito(2, 2), 1, **options)
+    layer = model.layers[0]
+    full = np.asarray(layer.full_matrices())[..., 0]
+    left, right = layer.factors
+    for i in range(2):
+        rest = full[i, :, :4] - np.asarray(left[i] @ right[i].T)
+        np.testing.assert_allclose(
+            rest, np.diag(layer.matrices[i, :, 0, 0]), atol=1e-15
+        )
+    path = driver(model, 9)
+    dense = M.LinearBNRDE(abx.Ito(2, 2), 1, **options | dict(structure="dense"))
+    dense = eqx.tree_at(
+        lambda m: (m.layers[0].matrices, m.layers[0].initial, m.layers[0].gate),
+        dense,
+        (layer.full_matrices(), layer.initial, layer.gate),
+    )
+    dense = eqx.tree_at(lambda m: m.readout, dense, model.readout)
+    np.testing.assert_allclose(model(path), dense(path), rtol=1e-12)
+    with pytest.raises(ValueError, match="not of this form"):
+        M.LinearBNRDE(abx.Ito(2, 2), 1, mode="associative", **options)
+
+
+@pytest.mark.parametrize("structure", ["dense", "block", "diagonal", "low-rank"])
 def test_gradients(structure):
     model = M.LinearBNRDE(
         abx.Ito(2, 2), 1, structure=structure, block=2, contractive=True, **SMALL

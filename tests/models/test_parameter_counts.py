@@ -21,6 +21,11 @@ def _spd(depth):
         (lambda: M.BNRDE(abx.GrossmanLarson(2, 2), 1, key=KEY), 6465),
         (lambda: M.LogNCDE(2, 1, key=KEY), 6465),
         (lambda: M.NRDE(2, 1, key=KEY), 7521),
+        # Matrices 2 x 64 x 4 and offsets 2 x 64, initial state 64 x 3, norm 64 x 2,
+        # gate 128 x 65, readout 65.
+        (lambda: M.LinearBNRDE(abx.Ito(2, 2), 1, key=KEY), 9345),
+        (lambda: M.LinearBNRDE(abx.Ito(2, 2), 1, structure="dense", key=KEY), 17025),
+        (lambda: M.LinearBNRDE(abx.Ito(2, 2), 1, structure="diagonal", key=KEY), 8961),
         (lambda: M.NCDE(2, 1, key=KEY), 6465),
         (lambda: M.NCDE(2, 1, depth=3, key=KEY), 7521),
         (lambda: M.NCDEpp(2, 1, key=KEY), 6465),

@@ -96,6 +96,7 @@ def test_law_against_a_fine_grid(method):
 def test_no_areas_and_one_channel():
     steps = draw(np.linspace(0.0, 1.0, 4), 3, (2,), key=jr.key(0), method=None)
     assert steps.areas.shape == (2, 3, 3) and not np.any(steps.areas)
+    assert np.all(steps.increments != 0) and not np.any(steps.space_time)
     one = draw(np.linspace(0.0, 1.0, 4, dtype=np.float32), 1, key=jr.key(0))
     assert one.areas.shape == (3, 0) and one.increments.dtype == np.float32
 

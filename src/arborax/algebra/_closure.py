@@ -4,7 +4,7 @@ import dataclasses
 import functools as ft
 import math
 import reprlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -92,7 +92,7 @@ def _segment(
     @ft.cache
     def powers(key) -> dict[tuple[int, ...], float]:
         """All powers of the segment at once, told apart by degree."""
-        out: Counter = Counter()
+        out: dict[tuple[int, ...], float] = defaultdict(float)
         for (left, right), times in alg.cuts(key).items():
             for number, value in letters.get(right, {}).items():
                 for monomial, coefficient in (

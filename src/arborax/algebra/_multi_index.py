@@ -151,5 +151,5 @@ def _product_table(alg: MultiIndex) -> ProductTable:
         for (left, right), value in alg.cuts(key).items()
         if left and right
     ]
-    out, left, right, value = zip(*entries) if entries else ([],) * 4
-    return ProductTable(*map(np.asarray, (out, left, right, value)), alg.size)
+    out, left, right, value = np.array(entries, int).reshape(-1, 4).T
+    return ProductTable(out, left, right, value, alg.size)

@@ -96,7 +96,9 @@ def index_cuts(dim: int, depth: int) -> dict[MultiIndex, dict]:
     factors, which is an integer.
     """
     weights = range(1, depth + 1)
-    out = {g: {((g,), ()): 1} for n in weights for g in multi_indices(dim, n)}
+    out: dict[MultiIndex, dict] = {
+        g: {((g,), ()): 1} for n in weights for g in multi_indices(dim, n)
+    }
     for n in weights:
         for trunk in multi_indices(dim, n):
             power = {trunk: 1}

@@ -1,9 +1,11 @@
 """The commands and their arguments. Needs tyro."""
 
 import dataclasses
+import importlib
 import pathlib
 import sys
-from typing import Literal
+from collections.abc import Callable
+from typing import Any, Literal
 
 import tyro
 
@@ -101,7 +103,151 @@ class Models:
     experiment: Experiment = ""
 
 
+File = tyro.conf.Positional[pathlib.Path]
+Unit = Literal["ms", "s", "min", "h", "D"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Fit:
+    """Train a model on your own data; write it and a report."""
+
+    file: File
+    """One row per time: .csv, .parquet, or .npz with `x` (n, times, channels)."""
+    task: Literal["generate", "classify", "regress", "forecast"]
+    """What to learn."""
+    time: str | None = None
+    """Column of times, numbers or dates; default the number of the row."""
+    group: str | None = None
+    """Column that says to which path a row belongs; default one path."""
+    target: str | None = None
+    """Column of classes or numbers, one for each group."""
+    channels: tuple[str, ...] = ()
+    """Columns of numbers; default all others."""
+    unit: Unit = "s"
+    """Of time, for dates."""
+    horizon: int = 1
+    """Forecast: how many rows ahead."""
+    prefix: int = 0
+    """Generate: longest beginning on which paths can be conditioned."""
+    model: str = "bnrde"
+    """Sequence model, by the name that `abx.estimators` gives it."""
+    preset: Preset = "quick"
+    """Length of the training: 20, 500 or 5000 steps."""
+    steps: int | None = None
+    """Any other length."""
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    seed: int = 0
+    out: pathlib.Path = pathlib.Path("model.abx")
+    """The model."""
+    report: pathlib.Path | None = None
+    """The report; default the name of the model with .html."""
+    resume: bool = False
+    """Continue a run that was stopped."""
+    dry_run: bool = False
+    """Only show what was understood of the data."""
+    progress: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Predict:
+    """Predictions of a fitted model for each group of a file."""
+
+    model: File
+    """Written by `arborax fit`."""
+    file: File
+    """With the columns of the training data."""
+    out: pathlib.Path = pathlib.Path("predictions.csv")
+    dry_run: bool = False
+    """Only show what was understood of the data."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Sample:
+    """Paths from a generator."""
+
+    model: File
+    """Written by `arborax fit --task generate`."""
+    count: int = 100
+    times: tuple[float, ...] = ()
+    """Other times than those of the training data."""
+    seed: int = 0
+    out: pathlib.Path = pathlib.Path("samples.csv")
+
+
+@dataclasses.dataclass(frozen=True)
+class Features:
+    """Signature features of each group, of files of any size in constant memory."""
+
+    file: File
+    """.csv or .parquet, rows of a group together; or .npz."""
+    time: str | None = None
+    group: str | None = None
+    channels: tuple[str, ...] = ()
+    unit: Unit = "s"
+    alg: Literal["ito", "shuffle", "grossman-larson", "munthe-kaas-wright"] = "ito"
+    depth: int = 2
+    log: bool = True
+    """Log-signatures, or signatures."""
+    window: int | None = None
+    """Steps per window; default one window."""
+    standardise: bool = True
+    model: pathlib.Path | None = None
+    """Take units and all choices from a file that `--save` wrote."""
+    save: pathlib.Path | None = None
+    """Keep units and choices, for other files."""
+    rows: int = 200_000
+    """How many rows are read at a time."""
+    out: pathlib.Path = pathlib.Path("features.parquet")
+    dry_run: bool = False
+    """Only show what was understood of the data."""
+    progress: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class Compare:
+    """Do the paths of two files have one law? Two-sample test with a picture."""
+
+    first: File
+    second: File
+    time: str | None = None
+    group: str | None = None
+    channels: tuple[str, ...] = ()
+    unit: Unit = "s"
+    kind: Literal["geometric", "ito", "branched", "planar"] = "geometric"
+    """Of the signature kernel; all others see brackets."""
+    level: bool = False
+    """Whether the values at the start count too."""
+    count: int = 200
+    """At most so many paths of each file, drawn at random."""
+    permutations: int = 500
+    seed: int = 0
+    report: pathlib.Path = pathlib.Path("comparison.html")
+    dry_run: bool = False
+    """Only show what was understood of the data."""
+    file: tyro.conf.Suppress[pathlib.Path] = pathlib.Path()
+
+
+def _own_data(name: str) -> Callable[[Any], None]:
+    """A command for own data, whose packages are imported when it is used. What is
+    wrong with the data is said in a sentence, without a traceback."""
+
+    def action(command: Any) -> None:
+        room = importlib.import_module("arborax.cli._own_data")
+        try:
+            getattr(room, name)(command)
+        except (ValueError, TypeError) as error:
+            sys.exit(str(error))
+
+    return action
+
+
 ACTIONS = {
+    Fit: _own_data("fit"),
+    Predict: _own_data("predict"),
+    Sample: _own_data("sample"),
+    Features: _own_data("features"),
+    Compare: _own_data("compare"),
     Run: _experiments.run,
     Table: _experiments.table,
     Report: _experiments.report,

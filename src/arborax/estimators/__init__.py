@@ -14,9 +14,11 @@ from ._classifier import SequenceClassifier as SequenceClassifier  # noqa: E402
 from ._collections import as_paths as as_paths  # noqa: E402
 from ._features import SignatureFeatures as SignatureFeatures  # noqa: E402
 from ._forecaster import Forecaster as Forecaster  # noqa: E402
+from ._frames import features_of_frame as features_of_frame  # noqa: E402
 from ._generator import PathGenerator as PathGenerator  # noqa: E402
 from ._kernels import (  # noqa: E402
     SignatureKernelClassifier as SignatureKernelClassifier,
     SignatureKernelRegressor as SignatureKernelRegressor,
 )
 from ._regressor import SequenceRegressor as SequenceRegressor  # noqa: E402
+from ._saving import load_estimator as load_estimator  # noqa: E402

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools as ft
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -30,7 +31,7 @@ from ._blocks import by_blocks
 from ._collections import as_paths
 from ._names import coordinate_names
 from ._saving import Saved
-from ._scaling import Scaling
+from ._scaling import Moments, Scaling
 
 
 ALGEBRAS = {
@@ -156,17 +157,37 @@ class SignatureFeatures(TransformerMixin, Saved):
 
     def fit(self, X: Any, y: Any = None) -> "SignatureFeatures":
         """Learns units and lengths; `X` as in [`arborax.estimators.as_paths`][]."""
-        path = as_paths(X, channels_last=self.channels_last)
+        return self.fit_parts([X])
+
+    def fit_parts(self, parts: Iterable, names: Any = None) -> "SignatureFeatures":
+        """`fit` for data that do not fit into memory.
+
+        **Arguments:**
+
+        - `parts`: collections as for `fit`, of which one at a time is held.
+        - `names`: of the channels, for messages.
+        """
         as_choice(
             "brackets", self.brackets, ("auto", "realised", "hayashi-yoshida", None)
         )
         as_count("batch_size", self.batch_size)
         if self.window is not None:
             as_count("window", self.window)
-        self.n_features_in_ = path.dim
-        self.length_ = path.num_times
-        names = [f"x{k}" for k in range(path.dim)]
-        self.scaling_ = Scaling.of(path, names, self.standardise)
+        moments = None
+        for part in parts:
+            path = as_paths(part, channels_last=self.channels_last)
+            here = Moments.of(path)
+            if moments is None:
+                self.n_features_in_, self.length_, moments = path.dim, 0, here
+            else:
+                check_channels(self, path)
+                moments = moments.joined(here)
+            self.length_ = max(self.length_, path.num_times)
+        if moments is None:
+            raise ValueError("`parts` is empty; there is nothing to learn from.")
+        if names is None:
+            names = [f"x{k}" for k in range(self.n_features_in_)]
+        self.scaling_ = moments.scaling(names, self.standardise)
         self._restore()
         return self
 

@@ -17,6 +17,7 @@ from ._features import make_algebra
 
 MODELS: dict[str, Callable] = {
     "bnrde": models.BNRDE,
+    "linear-bnrde": models.LinearBNRDE,
     "log-ncde": models.LogNCDE,
     "nrde": models.NRDE,
     "ncde": models.NCDE,
@@ -25,7 +26,8 @@ MODELS: dict[str, Callable] = {
     "xlstm": models.XLSTM,
     "stacked-xlstm": ft.partial(models.XLSTM, layers=4),
 }
-WINDOWED = ("bnrde", "log-ncde", "nrde")
+OF_ALGEBRA = ("bnrde", "linear-bnrde")
+WINDOWED = (*OF_ALGEBRA, "log-ncde", "nrde")
 WINDOWS = 16  # of a path, unless the options say how long one is
 
 
@@ -46,8 +48,9 @@ def make_model(
         a model, whose weights training starts from.
     - `channels`, `output`: of the model.
     - `times`: points of the longest path.
-    - `options`: for the function. `"bnrde"` also takes `alg` (a name, a class or an
-        algebra, default `"ito"`) and `log_depth` (2), and has realised brackets.
+    - `options`: for the function. `"bnrde"` and `"linear-bnrde"` also take `alg` (a
+        name, a class or an algebra, default `"ito"`) and `log_depth` (2), and have
+        realised brackets.
     """
     if isinstance(model, AbstractModel):
         if model.channels not in (None, channels):
@@ -61,12 +64,12 @@ def make_model(
         as_choice("model", model, tuple(MODELS))
         if model in WINDOWED:
             options.setdefault("window", max(1, times // WINDOWS))
-        if model == "bnrde":
+        if model in OF_ALGEBRA:
             depth = options.pop("log_depth", 2)
             alg = make_algebra(options.pop("alg", "ito"), channels, depth)
             if alg.calculus != "stratonovich":
                 options.setdefault("brackets", "realised")
-            return models.BNRDE(alg, output, key=key, **options)
+            return MODELS[model](alg, output, key=key, **options)
         model = MODELS[model]
     if not callable(model):
         raise TypeError(

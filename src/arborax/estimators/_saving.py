@@ -34,12 +34,10 @@ class Saved(BaseEstimator):
     @classmethod
     def load(cls: type[_T], path: str | os.PathLike) -> _T:
         """Reads what `save` wrote; predictions are bit by bit the same."""
-        found = load(path)
-        name = found.get("estimator") if isinstance(found, dict) else None
-        if name != cls.__name__:
+        found = _content(path)
+        if found["estimator"] != cls.__name__:
             raise FileFormatError(
-                f"{path} holds {'no estimator' if name is None else name}, not a "
-                f"{cls.__name__}."
+                f"{path} holds a {found['estimator']}, not a {cls.__name__}."
             )
         estimator = cls(**found["parameters"])
         for attribute, value in found["fitted"].items():
@@ -79,3 +77,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
         return value.tolist()
     return value
+
+
+def _content(path: str | os.PathLike) -> dict[str, Any]:
+    found = load(path)
+    if not isinstance(found, dict) or "estimator" not in found:
+        raise FileFormatError(f"{path} holds no estimator; use `abx.load`.")
+    return found
+
+
+def load_estimator(path: str | os.PathLike) -> Any:
+    """Reads an estimator of any class that its method `save` wrote."""
+    name, kinds = _content(path)["estimator"], [Saved]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        if kind.__name__ == name:
+            return kind.load(path)
+    raise FileFormatError(f"{path} holds a {name}, which this arborax does not know.")

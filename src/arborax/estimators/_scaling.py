@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -23,27 +23,7 @@ class Scaling(eqx.Module):
     @staticmethod
     def of(path: SampledPath, names: Sequence[str], standardise: bool) -> "Scaling":
         """Those of the observed values of a batch. Refuses a constant channel."""
-        xs = np.asarray(path.xs, np.float64)
-        seen = np.arange(path.num_times) < lengths_of(path)[:, None]
-        seen = np.broadcast_to(seen[..., None], xs.shape)
-        if path.mask is not None:
-            mask = np.asarray(path.mask)
-            seen = seen & mask.reshape(*mask.shape[:2], -1)
-        ts = np.broadcast_to(np.asarray(path.ts, np.float64), xs.shape[:2])
-        last = np.take_along_axis(ts, lengths_of(path)[:, None] - 1, axis=1)[:, 0]
-        span = np.max(last - ts[:, 0])
-        span = np.where(span > 0, span, 1.0)
-        if not standardise:
-            return Scaling(np.zeros(path.dim), np.ones(path.dim), span, path.xs.dtype)
-        mean = np.mean(xs, axis=(0, 1), where=seen)
-        deviation = np.std(xs, axis=(0, 1), where=seen)
-        flat = deviation <= 1e-9 * np.abs(mean)
-        if flat.any():
-            raise ValueError(
-                f"channel {names[int(np.argmax(flat))]!r} is constant in the training "
-                "data and carries no information. Drop it, or pass standardise=False."
-            )
-        return Scaling(mean, deviation, span, path.xs.dtype)
+        return Moments.of(path).scaling(names, standardise)
 
     def apply(self, path: SampledPath) -> SampledPath:
         """The path in these units and in the dtype of the training data, its times
@@ -69,3 +49,54 @@ class Scaling(eqx.Module):
             ticks=divided(path.ticks, deviation),
             check=False,
         )
+
+
+class Moments(NamedTuple):
+    """Number, mean and sum of squared deviations of the observed values of each
+    channel, and the longest time span: those of parts of the data add up."""
+
+    count: np.ndarray
+    mean: np.ndarray
+    squares: np.ndarray
+    span: np.ndarray
+    dtype: Any
+
+    @staticmethod
+    def of(path: SampledPath) -> "Moments":
+        """Those of the observed values of a batch."""
+        xs = np.asarray(path.xs, np.float64)
+        seen = np.arange(path.num_times) < lengths_of(path)[:, None]
+        seen = np.broadcast_to(seen[..., None], xs.shape)
+        if path.mask is not None:
+            mask = np.asarray(path.mask)
+            seen = seen & mask.reshape(*mask.shape[:2], -1)
+        ts = np.broadcast_to(np.asarray(path.ts, np.float64), xs.shape[:2])
+        last = np.take_along_axis(ts, lengths_of(path)[:, None] - 1, axis=1)[:, 0]
+        count = np.sum(seen, axis=(0, 1))
+        mean = np.sum(xs, axis=(0, 1), where=seen) / np.maximum(count, 1)
+        squares = np.sum(np.square(xs - mean), axis=(0, 1), where=seen)
+        return Moments(count, mean, squares, np.max(last - ts[:, 0]), path.xs.dtype)
+
+    def joined(self, other: "Moments") -> "Moments":
+        """Those of two parts together."""
+        count = self.count + other.count
+        gap = other.mean - self.mean
+        share = other.count / np.maximum(count, 1)
+        squares = self.squares + other.squares + gap**2 * self.count * share
+        span = np.maximum(self.span, other.span)
+        return Moments(count, self.mean + gap * share, squares, span, self.dtype)
+
+    def scaling(self, names: Sequence[str], standardise: bool) -> Scaling:
+        """The units; refuses a constant channel."""
+        span = np.where(self.span > 0, self.span, 1.0)
+        if not standardise:
+            ones = np.ones(len(self.mean))
+            return Scaling(0 * ones, ones, span, self.dtype)
+        deviation = np.sqrt(self.squares / np.maximum(self.count, 1))
+        flat = deviation <= 1e-9 * np.abs(self.mean)
+        if flat.any():
+            raise ValueError(
+                f"channel {names[int(np.argmax(flat))]!r} is constant in the training "
+                "data and carries no information. Drop it, or pass standardise=False."
+            )
+        return Scaling(self.mean, deviation, span, self.dtype)

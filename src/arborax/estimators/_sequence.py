@@ -44,7 +44,8 @@ class SequenceEstimator(Saved):
     """A model of [`arborax.models`][] trained by [`arborax.fit`][].
 
     After `fit`: `model_` is the trained model, `result_` the
-    [`arborax.FitResult`][] with the course of the training.
+    [`arborax.FitResult`][] with the course of the training. Set `checkpoints` to a
+    folder before `fit`, and a run that was stopped there is continued.
     """
 
     model: Any
@@ -61,6 +62,7 @@ class SequenceEstimator(Saved):
     channels_last: bool
     random_state: Any
     progress: bool
+    checkpoints: Any = None
 
     def _start(self, X: Any, standardise: bool = True) -> tuple[SampledPath, Any]:
         """Training paths and a key; learns units and sizes."""
@@ -129,6 +131,7 @@ class SequenceEstimator(Saved):
             learning_rate=self.learning_rate,
             average=self.average,
             progress=self.progress,
+            checkpoint=self.checkpoints,
             **options,
         )
         if result.stop == "non-finite":

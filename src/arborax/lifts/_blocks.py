@@ -228,14 +228,14 @@ def _by_pieces(f: Callable, *args: Array) -> list[Array]:
     return [in_pieces(f, flat, piece, place="first").reshape(args[0].shape)]
 
 
-def _join(function: Function | Linear, args: Any, dims: Any) -> tuple[list, list]:
+def _join(self: Any, args: Any, dims: Any) -> tuple[list, list]:
     """Under `vmap` fields get one more leading axis."""
     size, front = first_size(args, dims), []
     for x, axis in zip(args, dims):
         if axis is None:
             x, axis = jnp.broadcast_to(x[None], (size, *x.shape)), 0
         front.append(jnp.moveaxis(x, axis, 0))
-    return function(*front), [0]
+    return self(*front), [0]
 
 
 @dataclasses.dataclass(frozen=True)

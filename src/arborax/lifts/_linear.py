@@ -46,9 +46,9 @@ def _ladder_maps(alg: AbstractHopfAlgebra) -> tuple[SparseMap, ...]:
 
 
 def lift_matrices(
+    matrices: Float[Array, "channels size columns blocks"],
     alg: AbstractHopfAlgebra,
     blocks: Blocks,
-    matrices: Float[Array, "channels size columns blocks"],
 ) -> Float[Array, "primitives size columns blocks"]:
     r"""The matrix of each primitive element, from those of the channels.
 
@@ -76,9 +76,8 @@ def lift_matrices(
 
 
 def window_matrices(
-    blocks: Blocks,
-    lifted: Float[Array, "primitives size columns blocks"],
     lams: Float[Array, "*batch primitives"],
+    lifted: Float[Array, "primitives size columns blocks"],
 ) -> Float[Array, "*batch size columns blocks"]:
     """The window matrices of log-signatures, from the result of `lift_matrices`: one
     product."""

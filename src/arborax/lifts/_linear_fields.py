@@ -128,8 +128,9 @@ class LinearFields(eqx.Module):
             out = out.reshape(a.shape[0], -1)
         return out if self.offsets is None else out + self.offsets.astype(y.dtype)
 
-    def prepare(self, alg: AbstractHopfAlgebra) -> "LinearFields":
-        """The same fields, with the matrices of all primitive elements of `alg`."""
+    def prepare(self, algebra: AbstractHopfAlgebra) -> "LinearFields":
+        """The same fields, with the matrices of all primitive elements of the
+        algebra."""
         if self.geometry is not None:
             return self
         a, d = self.matrices, self.matrices.shape[0]
@@ -138,7 +139,7 @@ class LinearFields(eqx.Module):
         if self.offsets is not None:
             parts.append(self.offsets.reshape(d, blocks, k, 1))
         stored = jnp.moveaxis(jnp.concatenate(parts, axis=-1), 1, -1)
-        lifted = lift_matrices(alg, self.blocks, stored)
+        lifted = lift_matrices(stored, algebra, self.blocks)
         return eqx.tree_at(
             lambda f: f.lifted, self, lifted, is_leaf=lambda x: x is None
         )
@@ -152,7 +153,7 @@ class LinearFields(eqx.Module):
         """The state after the share `h` of a window, in Euclidean space."""
         assert self.lifted is not None
         blocks = self.blocks
-        omega = window_matrices(blocks, self.lifted.astype(y.dtype), lam)
+        omega = window_matrices(lam, self.lifted.astype(y.dtype))
         z = y.reshape(blocks.count, blocks.size).T
         return blocks.act(blocks.exponential(h * omega), z).T.reshape(-1)
 

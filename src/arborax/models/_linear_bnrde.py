@@ -31,7 +31,7 @@ _EXPLODES = (
     "the state of layer {} is not finite from window {} on: its matrices are too large "
     "for the driver. Scale the path, use shorter windows, or `contractive=True`."
 )
-STRUCTURES = ("dense", "block", "diagonal")
+STRUCTURES = ("dense", "block", "diagonal", "low-rank")
 OUTPUTS = ("samples", "windows", "last")
 
 
@@ -75,6 +75,9 @@ class LinearBNRDE(AbstractControlModel):
     - `"block"` (default): block-diagonal, blocks of size `block`.
     - `"diagonal"`: complex diagonal matrices, that is blocks of size 2 that rotate and
       scale. They commute, so areas have no effect; brackets have.
+    - `"low-rank"`: a diagonal and a matrix of rank `rank`. Sums of products of such
+      matrices are dense, and so are flows: they cost what dense ones do and have fewer
+      parameters. `mode="associative"` is refused.
 
     Several `layers` are stacked: states are normalised and gated, added to the features
     of the layers before, and mapped to `channels` numbers that drive the next layer.
@@ -85,8 +88,8 @@ class LinearBNRDE(AbstractControlModel):
     ??? cite "Reference"
 
         B. Walker, L. Yang, N. Muca Cirone, C. Salvi, T. Lyons, Structured linear CDEs:
-        maximally expressive and parallel-in-time sequence models, arXiv:2505.17761
-        (2025), for Stratonovich drivers.
+        maximally expressive and parallel-in-time sequence models, NeurIPS 2025, for
+        Stratonovich drivers.
     """
 
     layers: tuple[LinearLayer, ...]
@@ -102,8 +105,9 @@ class LinearBNRDE(AbstractControlModel):
         output: int | AbstractGeometry | None,
         *,
         hidden: int = 64,
-        structure: Literal["dense", "block", "diagonal"] = "block",
+        structure: Literal["dense", "block", "diagonal", "low-rank"] = "block",
         block: int = 4,
+        rank: int = 2,
         layers: int = 1,
         affine: bool = True,
         normalise: bool = True,
@@ -126,6 +130,7 @@ class LinearBNRDE(AbstractControlModel):
         - `hidden`: numbers in the state of a layer.
         - `structure`: of the matrices, see above.
         - `block`: size of the blocks of `structure="block"`.
+        - `rank`: of `structure="low-rank"`.
         - `layers`: number of equations, one driven by the other.
         - `affine`: whether the equations have offsets $b_i$.
         - `normalise`: whether states are divided by their root mean square before they
@@ -148,20 +153,31 @@ class LinearBNRDE(AbstractControlModel):
         """
         check_algebra(alg)
         check_options(key, dtype)
-        hidden, block, layers = as_sizes(hidden=hidden, block=block, layers=layers)
+        hidden, block, layers, rank = as_sizes(
+            hidden=hidden, block=block, layers=layers, rank=rank
+        )
         self.alg, self.channels = alg, alg.dim
         self.calculus = resolve_calculus(alg, calculus)
         self.brackets = as_choice("brackets", brackets, (None, "realised"))
         self.window = as_count("window", window)
         self.basepoint = as_flag("basepoint", basepoint)
+        mode = as_choice("mode", mode, (None, "scan", "associative"))
         self.outputs = as_choice("outputs", outputs, OUTPUTS)
-        self.mode = as_choice("mode", mode, (None, "scan", "associative"))
         blocks = _make_blocks(structure, hidden, block, as_flag("affine", affine))
+        if structure == "low-rank" and mode == "associative":
+            raise ValueError(
+                "products of diagonal-plus-low-rank matrices are not of this form, so "
+                "an associative scan would multiply dense ones. Use mode='scan', or "
+                "structure='dense' or 'block'."
+            )
+        rank = rank if structure == "low-rank" else 0
+        mode = "scan" if rank else mode
         options = dict(normalise=normalise, gated=gated, contractive=contractive)
         options = {name: as_flag(name, flag) for name, flag in options.items()}
+        self.mode = mode
         last, *keys = jr.split(key, 2 * layers)
         self.layers = tuple(
-            LinearLayer(alg, blocks, **options, dtype=dtype, key=k)
+            LinearLayer(alg, blocks, rank=rank, **options, dtype=dtype, key=k)
             for k in keys[:layers]
         )
         self.mixers = tuple(
@@ -181,6 +197,14 @@ class LinearBNRDE(AbstractControlModel):
         where = self.outputs
         if where == "samples" and control.num_steps is None:
             where = "windows"
+        return self._outputs(control, where)
+
+    def at_knots(self, path: SampledPath | RoughPath) -> PyTree[Array]:
+        """Outputs at the knots of a control, whatever `outputs` says: every `window`-th
+        point, a basepoint included, and the last one."""
+        return self._outputs(self._control(path), "windows")
+
+    def _outputs(self, control: RoughPath, where: str) -> PyTree[Array]:
         first, inner = self._features(control, where == "samples")
         if where == "last":
             return finite(self._output(inner[-1, -1]))
@@ -321,7 +345,7 @@ class LinearBNRDE(AbstractControlModel):
 def _make_blocks(structure: Any, hidden: int, block: int, affine: bool) -> Blocks:
     """The form of the matrices of a layer."""
     as_choice("structure", structure, STRUCTURES)
-    size = {"dense": hidden, "diagonal": 2}.get(structure, block)
+    size = {"block": block, "diagonal": 2}.get(structure, hidden)
     if hidden % size:
         raise ValueError(
             f"`hidden` must be a multiple of the size of a block, {size}, got {hidden}."

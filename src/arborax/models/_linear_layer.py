@@ -21,10 +21,12 @@ class LinearLayer(eqx.Module):
     r"""$dY = \sum_i (A_i Y + b_i)\, dX^i$, and features of its states.
 
     The matrices begin as small infinitesimal rotations: their flows keep the length of
-    a state, however many there are.
+    a state, however many there are. With a `rank` they are $D_i + L_i R_i^\top$; of
+    `matrices` the first column is then the diagonal $D_i$, and offsets follow.
     """
 
     matrices: Float[Array, "channels size columns blocks"]
+    factors: Float[Array, "2 channels size rank"] | None
     initial: eqx.nn.Linear
     norm: eqx.nn.RMSNorm | None
     gate: eqx.nn.Linear | None
@@ -37,6 +39,7 @@ class LinearLayer(eqx.Module):
         alg: AbstractHopfAlgebra,
         blocks: Blocks,
         *,
+        rank: int,
         normalise: bool,
         gated: bool,
         contractive: bool,
@@ -46,13 +49,32 @@ class LinearLayer(eqx.Module):
         first, second, third, fourth = jr.split(key, 4)
         hidden = blocks.size * blocks.count
         self.alg, self.blocks, self.contractive = alg, blocks, contractive
-        self.matrices = _small_rotations(blocks, alg.dim, first, second, dtype)
+        self.matrices, self.factors = (
+            _small_rotations(blocks, alg.dim, first, second, dtype),
+            None,
+        )
+        if rank:
+            shape = (2, alg.dim, hidden, rank)
+            scale = math.sqrt(_SCALE / (rank * hidden))
+            self.factors = scale * jr.normal(jr.fold_in(first, 1), shape, dtype)
+            self.matrices = self.matrices[:, :, blocks.width - 1 :]
+            self.matrices = self.matrices.at[:, :, 0].multiply(_SCALE)
         self.initial = eqx.nn.Linear(alg.dim, hidden, dtype=dtype, key=third)
         self.norm = self.gate = None
         if normalise:
             self.norm = eqx.nn.RMSNorm(hidden, dtype=dtype)
         if gated:
             self.gate = eqx.nn.Linear(hidden, 2 * hidden, dtype=dtype, key=fourth)
+
+    def full_matrices(self) -> Float[Array, "channels size columns blocks"]:
+        """The matrices and offsets, as blocks store them."""
+        if self.factors is None:
+            return self.matrices
+        left, right = self.factors
+        low = jnp.einsum("dir,djr->dij", left, right)[..., None]
+        diagonal = self.matrices[:, :, :1] * jnp.eye(low.shape[1])[None, :, :, None]
+        parts = [low + diagonal.astype(low.dtype), self.matrices[:, :, 1:]]
+        return jnp.concatenate(parts, axis=2)
 
     def start(self, x: Float[Array, " channels"]) -> Float[Array, "size blocks"]:
         """The initial state, from the first value of the driver."""
@@ -62,8 +84,8 @@ class LinearLayer(eqx.Module):
         self, lams: Float[Array, "*batch primitives"]
     ) -> Float[Array, "*batch size columns blocks"]:
         """The flows of log-signatures."""
-        lifted = lift_matrices(self.alg, self.blocks, self.matrices)
-        omega = window_matrices(self.blocks, lifted, lams)
+        lifted = lift_matrices(self.full_matrices(), self.alg, self.blocks)
+        omega = window_matrices(lams, lifted)
         if self.contractive:
             omega = self.blocks.contract(omega)
         return self.blocks.exponential(omega)

@@ -99,7 +99,7 @@ class Reservoir(AbstractCausalModel):
         scale = as_number("scale", scale, 0, above=True)
         output, hidden = as_sizes(output=output, hidden=hidden)
         first, second, third, last = jr.split(key, 4)
-        shared = dict(
+        shared: dict[str, Any] = dict(
             window=window, basepoint=basepoint, calculus=calculus, brackets=brackets
         )
         if activation is None:
@@ -168,7 +168,7 @@ class Reservoir(AbstractCausalModel):
         ridge = as_number("ridge", ridge, 0, above=True)
         batch = as_count("batch", batch)
         z = np.asarray(targets, np.float64)
-        size, features = self.readout.out_features, self.readout.in_features
+        size, features = self.readout.weight.shape
         if len(paths.batch_shape) != 1:
             raise ValueError(
                 f"`paths` must have one batch axis, got shape {paths.batch_shape}."

@@ -59,8 +59,8 @@ def brownian_areas(
       $\sigma_{ij}^2 = \frac{3}{28} h^2 (C_i + c)(C_j + c) + \frac{144}{28} h (K_i^2 +
       K_j^2)$, $C_i$ exponential. Conditional variances given $W, H, K$ are exact, and
       so are $E A_{ij}^4$ and $E A_{ij}^2 A_{ik}^2$.
-    - `None`: no bridge area is drawn and `areas` is zero. Enough for noise that
-      commutes; otherwise strong order 1 is lost.
+    - `None`: only increments are drawn; `space_time` and `areas` are zero. Enough for
+      noise that commutes; otherwise strong order 1 is lost.
 
     Both are approximations in law. Solutions have order 1 in the Wasserstein distance
     of Davie and Foster, and order 1 path by path with respect to a driver of that law,
@@ -97,9 +97,10 @@ def brownian_areas(
     dtype, root = h.dtype, jnp.sqrt(h)
     pairs, steps = dim * (dim - 1) // 2, h.shape[-2]
     noise, rest = jr.split(key)
-    count = 3 if method == "foster" and pairs else 2
+    count = 1 if method is None else 3 if method == "foster" and pairs else 2
     normal = jr.normal(noise, (count, *shape, steps, dim), dtype)
-    w, bridge = normal[0], normal[1] / math.sqrt(12)
+    w = normal[0]
+    bridge = jnp.zeros_like(w) if method is None else normal[1] / math.sqrt(12)
     if not (pairs and method):
         areas = jnp.zeros((*shape, steps, pairs), dtype)
         return BrownianSteps(root * w, root * bridge, areas)

@@ -15,6 +15,7 @@ def on_sphere(
     view: tuple[float, float] = (25.0, 35.0),
     colour: str | None = None,
     label: str | None = None,
+    width: float = 1.6,
     ax: Axes | None = None,
 ) -> Axes:
     """Curves of unit vectors in space, seen from far away; the far side is faint.
@@ -27,6 +28,7 @@ def on_sphere(
     - `view`: elevation and azimuth of the eye, in degrees.
     - `colour`: of all curves; by default one for each.
     - `label`: written beside the end of each curve.
+    - `width`: of the curves, in points.
     - `ax`: where to draw; new axes by default. Call again on the same axes, with the
         same `view`, to add curves.
 
@@ -47,9 +49,17 @@ def on_sphere(
     _globe(ax, turn)
     for k, curve in enumerate(curves):
         shade = colour or colour_of(k)
-        _curve(ax, curve @ turn.T, shade, 1.6)
+        _curve(ax, curve @ turn.T, shade, width)
         x, y, depth = turn @ curve[-1]
-        ax.plot(x, y, "o", ms=5, color=shade, alpha=float(_alpha(depth)), zorder=3)
+        ax.plot(
+            x,
+            y,
+            "o",
+            ms=2.5 + 1.5 * width,
+            color=shade,
+            alpha=float(_alpha(depth)),
+            zorder=3,
+        )
         if label is not None:
             outward = 11 / max(np.hypot(x, y), 1e-3) * np.array([x, y])
             place: dict[str, Any] = dict(xytext=outward, textcoords="offset points")

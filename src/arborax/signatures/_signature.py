@@ -156,18 +156,19 @@ def expanding_log_of_steps(
     """Log-signatures `(..., steps, primitive_size)` of the first step, the first two,
     and so on; arguments as in `signature_of_steps`."""
     words, trees = word_algebra(alg, brackets is not None), alg.tree_algebra
-    by_trees = is_left_point(brackets) and trees is not None
-    if words.depth == 2 and not by_trees:
+    if not is_left_point(brackets):
+        trees = None
+    if words.depth == 2 and trees is None:
         logs = _two_running_levels(words, steps, brackets)
         return apply_map(_primitive_rows(words, alg), logs)
     each = brackets
     if not isinstance(brackets, str | None):
         each = brackets[..., None, :, :]
-    working = trees if by_trees else words
+    working = words if trees is None else trees
     each = signature_of_steps(working, steps[..., None, :], each)
     axis = each.ndim - 2
     logs = working.log(jax.lax.associative_scan(working.product, each, axis=axis))
-    if not by_trees:
+    if trees is None:
         return apply_map(_primitive_rows(words, alg), logs)
     logs = trees.to_primitive(logs)
     return logs if trees == alg else apply_map(primitive_conversion(trees, alg), logs)

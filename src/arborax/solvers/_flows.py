@@ -37,17 +37,14 @@ def run_flows(
     window. `"associative"` multiplies flows in a tree of logarithmic depth, which takes
     some `2 * size` times as many operations, but few steps.
     """
-    if choose_mode(mode, flows.shape[0]) == "scan":
-
-        def body(y, flow):
-            y = blocks.act(flow, y)
-            return y, y
-
-        rest = scan(body, y0, flows)[1]
-    else:
+    if choose_mode(mode, flows.shape[0]) == "associative":
         compose = lambda earlier, later: blocks.compose(later, earlier)  # noqa: E731
         whole = jax.lax.associative_scan(compose, flows)
-        rest = blocks.act(
-            whole, jnp.broadcast_to(y0[None], (whole.shape[0], *y0.shape))
-        )
-    return jnp.concatenate([y0[None], rest])
+        return jnp.concatenate([y0[None], blocks.act(whole, y0[None])])
+
+    def body(y, flow):
+        y = blocks.act(flow, y)
+        return y, y
+
+    _, rest = scan(body, y0, flows)
+    return jnp.concatenate([y0[None], jnp.asarray(rest)])

@@ -1,5 +1,7 @@
 """Exact flows of linear fields."""
 
+from typing import Any
+
 from jaxtyping import Array, PyTree
 
 from ._base import AbstractSolver
@@ -27,7 +29,7 @@ class Magnus(AbstractSolver):
     def euclidean(self) -> bool:
         return False
 
-    def step(self, f, geometry, s, y, h) -> PyTree[Array]:
+    def step(self, f: Any, geometry, s, y, h) -> PyTree[Array]:
         return f.flow(y, h)
 
     def step_with_error(self, f, geometry, s, y, h):

@@ -11,7 +11,6 @@ import jax.numpy as jnp
 
 from .. import models
 from .._values import shown
-from ..algebra import AbstractHopfAlgebra
 
 
 _packages = {"arborax"}
@@ -30,7 +29,8 @@ def register(target: Any, name: str | None = None) -> Any:
     **Arguments:**
 
     - `target`: an Equinox module class (or another dataclass), a function, or the name
-        of a package, all of whose imported Equinox modules become known.
+        of a package: its Equinox modules and frozen dataclasses become known as they
+        are imported.
     - `name`: under which files know it; by default its module and name. Give one to
         a class that may move to another module.
 
@@ -82,7 +82,10 @@ def known() -> dict[str, Any]:
 
 
 def _is_module(x: Any) -> bool:
-    return isinstance(x, type) and issubclass(x, eqx.Module | AbstractHopfAlgebra)
+    """Whether it is the class of an Equinox module or of another frozen dataclass."""
+    if not isinstance(x, type) or not dataclasses.is_dataclass(x):
+        return False
+    return issubclass(x, eqx.Module) or x.__dataclass_params__.frozen  # pyright: ignore
 
 
 def _public_name(x: Any) -> str:

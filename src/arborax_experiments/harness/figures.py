@@ -73,5 +73,7 @@ def training_curves(task: Any, results: Results) -> Any:
             plots.training_curve(history, steps=np.array(steps), **options, ax=left)
         if validation:
             plots.training_curve(history, "metric", **options, ax=right)
+    if left.get_yscale() == "linear":  # unbiased distances may fall below zero
+        left.set_yscale("symlog", linthresh=1e-3)
     left.legend(fontsize=6)
     return figure

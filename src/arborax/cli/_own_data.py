@@ -1,0 +1,371 @@
+"""The commands for own data: files to models, predictions, samples and features."""
+
+import contextlib
+import dataclasses
+import pathlib
+import shutil
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import jax
+import jax.random as jr
+import numpy as np
+import pyarrow as pa
+
+from .. import estimators
+from ..kernels import SignatureKernel, two_sample_test
+from ..paths import SampledPath
+from . import _pages
+from ._tables import (
+    as_data,
+    Columns,
+    find_columns,
+    grouped,
+    names_of,
+    naming,
+    read_chunks,
+    read_table,
+)
+from ._understood import as_stamp, Understood
+from ._writing import rows_writer, write_rows
+
+
+TASKS = {
+    "generate": estimators.PathGenerator,
+    "classify": estimators.SequenceClassifier,
+    "regress": estimators.SequenceRegressor,
+    "forecast": estimators.Forecaster,
+}
+STEPS = {"smoke": 20, "quick": 500, "paper": 5000}
+
+
+def fit(command: Any) -> None:
+    """Trains an estimator on a file; writes the model and a report."""
+    columns = _columns(command, _target(command))
+    table = read_table(command.file, columns)
+    understood = Understood(command.file, columns)
+    understood.add(table)
+    data = as_data(command.file, table, columns)
+    _print(understood, data.paths)
+    understood.check_channels()
+    _check_task(command, data)
+    if command.dry_run:
+        return
+    estimator = _estimator(command, len(data.groups))
+    folder = command.out.with_suffix(".checkpoints")
+    if not command.resume:
+        shutil.rmtree(folder, ignore_errors=True)
+    estimator.checkpoints = folder
+    with naming(command.file):
+        estimator.fit(data.paths, *([] if data.targets is None else [data.targets]))
+    if estimator.result_.stop == "interrupted":
+        sys.exit("Stopped. The same command with --resume goes on from here.")
+    estimator.columns_ = dataclasses.asdict(columns) | dict(
+        channels=list(columns.channels), first=understood.first_time, task=command.task
+    )
+    estimator.save(command.out)
+    shutil.rmtree(folder, ignore_errors=True)
+    print(f"model written to {command.out}")
+    page = _pages.of_fit(
+        command.report or command.out.with_suffix(".html"), estimator, data, understood
+    )
+    print(f"report written to {page}")
+
+
+def _target(command: Any) -> str | None:
+    needed = command.task in ("classify", "regress")
+    npz = command.file.suffix == ".npz"
+    if needed and command.target is None and not npz:
+        raise ValueError(
+            f"--task {command.task} needs --target, the column with the value that "
+            "belongs to each group."
+        )
+    if not needed and command.target is not None:
+        raise ValueError(f"--task {command.task} has no target; leave --target out.")
+    return command.target
+
+
+def _columns(command: Any, target: str | None = None) -> Columns:
+    if not command.file.exists():
+        raise FileNotFoundError(f"there is no file {command.file}.")
+    columns = find_columns(
+        command.file,
+        time=command.time,
+        group=command.group,
+        channels=command.channels,
+        unit=command.unit,
+        target=target,
+    )
+    if getattr(command, "task", None) in (None, "generate", "forecast"):
+        columns = dataclasses.replace(columns, target=None)
+    return columns
+
+
+def _check_task(command: Any, data: Any) -> None:
+    """What a task needs, said in terms of the file."""
+    if command.task == "forecast":
+        return
+    if command.group is None and len(data.groups) == 1:
+        raise ValueError(
+            f"{command.file}: all rows are one path, and --task {command.task} learns "
+            "from many. Name the column that tells them apart by --group."
+        )
+    if command.task == "classify" and len(np.unique(data.targets)) < 2:
+        raise ValueError(
+            f"{command.file}: column {command.target or 'y'!r} has only one class, "
+            f"{data.targets[0]}; a classifier needs at least two."
+        )
+
+
+def _estimator(command: Any, groups: int) -> Any:
+    options: dict[str, Any] = dict(
+        steps=command.steps or STEPS[command.preset],
+        random_state=command.seed,
+        progress=command.progress,
+    )
+    if groups < 5:
+        options["validation"] = None
+    if command.batch_size is not None:
+        options["batch_size"] = command.batch_size
+    if command.learning_rate is not None:
+        options["learning_rate"] = command.learning_rate
+    if command.task == "forecast":
+        options["horizon"] = command.horizon
+    if command.task == "generate":
+        options["prefix"] = command.prefix
+    return TASKS[command.task](command.model, **options)
+
+
+def _print(understood: Understood, paths: SampledPath | None = None) -> None:
+    for name, text in understood.lines():
+        print(f"{name:>16}  {text}")
+    if paths is not None:
+        shape = (*paths.batch_shape, paths.num_times, paths.dim)
+        print(f"{'paths':>16}  {shape}, {paths.xs.dtype}", flush=True)
+
+
+def _load(file: pathlib.Path, *kinds: Any) -> Any:
+    """A fitted estimator of one of some kinds, with the columns of its data."""
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {file}.")
+    estimator = estimators.load_estimator(file)
+    if not isinstance(estimator, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ValueError(
+            f"{file} holds a {type(estimator).__name__}; this command needs a {names}."
+        )
+    if not hasattr(estimator, "columns_"):
+        raise ValueError(f"{file} was not written by `arborax fit` or `features`.")
+    return estimator
+
+
+def _known_columns(estimator: Any, file: pathlib.Path) -> Columns:
+    """The columns of the training data in another file."""
+    if not file.exists():
+        raise FileNotFoundError(f"there is no file {file}.")
+    stored = dict(estimator.columns_)
+    kept = {field.name: stored[field.name] for field in dataclasses.fields(Columns)}
+    columns = Columns(**kept | dict(channels=tuple(stored["channels"])))
+    names = names_of(file)
+    trained = f"the model was fitted with channels {', '.join(columns.channels)}"
+    for name in columns.names:
+        if name not in names and name != columns.target:
+            raise ValueError(f"{file} has no column {name!r}; {trained}.")
+    spare = ("y",) if file.suffix == ".npz" else ()
+    extra = [name for name in names if name not in (*columns.names, *spare)]
+    if columns.every and extra:
+        raise ValueError(
+            f"{file} also has {', '.join(extra)}, but {trained}, all there were. Drop "
+            "what is new, or fit with `--channels`."
+        )
+    if columns.target not in names:
+        columns = dataclasses.replace(columns, target=None)
+    return columns
+
+
+def predict(command: Any) -> None:
+    """Predictions for each group of a file."""
+    estimator = _load(
+        command.model,
+        estimators.SequenceClassifier,
+        estimators.SequenceRegressor,
+        estimators.Forecaster,
+    )
+    columns = _known_columns(estimator, command.file)
+    table = read_table(command.file, columns)
+    understood = Understood(command.file, columns)
+    understood.add(table)
+    data = as_data(command.file, table, columns)
+    if command.dry_run:
+        return _print(understood, data.paths)
+    if estimator.columns_["task"] == "forecast":
+        _check_times(command.file, estimator.columns_["first"], understood)
+    with naming(command.file):
+        found = estimator.predict(data.paths)
+    out: dict[str, Any] = {columns.group or "path": data.groups}
+    if estimator.columns_["task"] == "forecast":
+        horizon = found.shape[1]
+        out = {name: np.repeat(labels, horizon) for name, labels in out.items()}
+        out["ahead"] = np.tile(np.arange(1, horizon + 1), len(found))
+        flat = found.reshape(len(found) * horizon, -1)
+        out |= {name: flat[:, k] for k, name in enumerate(columns.channels)}
+    else:
+        out["prediction"] = found
+    if estimator.columns_["task"] == "classify":
+        probabilities = estimator.predict_proba(data.paths)
+        classes = zip(estimator.classes_, probabilities.T)
+        out |= {f"probability {label}": column for label, column in classes}
+    write_rows(command.out, pa.table(out))
+    if data.targets is not None:
+        print(f"score {estimator.score(data.paths, data.targets):.4g}")
+    print(f"predictions written to {command.out}")
+
+
+def _check_times(file: pathlib.Path, first: Any, understood: Understood) -> None:
+    """Refuse to forecast what happened before the training data."""
+    if first is None or understood.columns.time is None:
+        return
+    start = understood.ranges[understood.columns.time][0]
+    if isinstance(as_stamp(start), str) is not isinstance(first, str):
+        raise ValueError(
+            f"{file}: times start at {start}, but those of the training data at "
+            f"{first}; both must be dates, or both numbers."
+        )
+    if as_stamp(start) < first:
+        raise ValueError(
+            f"{file}: times start at {start}, before the training data, which start at "
+            f"{first}. Drop these rows, or fit on data that start earlier."
+        )
+
+
+def sample(command: Any) -> None:
+    """Generated paths in a file."""
+    generator = _load(command.model, estimators.PathGenerator)
+    times = np.array(command.times) if command.times else None
+    made = generator.sample(command.count, times=times, random_state=command.seed)
+    times = generator.times_ if times is None else times
+    columns = generator.columns_
+    if command.out.suffix == ".npz":
+        np.savez(command.out, x=made, t=times)
+    else:
+        count, length, dim = made.shape
+        out = {columns["group"] or "path": np.repeat(np.arange(count), length)}
+        out[columns["time"] or "time"] = np.tile(times, count)
+        flat = made.reshape(-1, dim)
+        out |= {name: flat[:, k] for k, name in enumerate(columns["channels"])}
+        write_rows(command.out, pa.table(out))
+    print(f"{command.count} paths written to {command.out}")
+
+
+def features(command: Any) -> None:
+    """Signature features of each group, in constant memory."""
+    made = None
+    if command.model is not None:
+        made = _load(command.model, estimators.SignatureFeatures)
+        columns = dataclasses.replace(_known_columns(made, command.file), target=None)
+    else:
+        columns = _columns(command)
+    understood = Understood(command.file, columns)
+
+    def paths() -> Iterator[SampledPath]:
+        for row, table in read_chunks(command.file, columns, command.rows):
+            understood.add(table)
+            yield as_data(command.file, table, columns, row).paths
+
+    if made is None or command.dry_run:
+        fresh = estimators.SignatureFeatures(
+            command.alg,
+            command.depth,
+            log=command.log,
+            window=command.window,
+            standardise=command.standardise,
+        )
+        with _constant_channels(understood), naming(command.file):
+            fresh.fit_parts(paths(), columns.channels)
+        _print(understood)
+        made = made or fresh
+    if command.dry_run:
+        print(f"{'features':>16}  {len(made.get_feature_names_out())} for each group")
+        return
+    if command.save is not None:
+        made.columns_ = dataclasses.asdict(columns) | dict(
+            channels=list(columns.channels),
+            first=understood.first_time,
+            task="features",
+        )
+        made.save(command.save)
+    groups = 0
+    with rows_writer(command.out) as write:
+        for row, table in read_chunks(command.file, columns, command.rows):
+            table, group = grouped(table, columns)
+            with naming(command.file, row):
+                part = estimators.features_of_frame(
+                    table,
+                    made,
+                    group=group,
+                    time=columns.time,
+                    channels=columns.channels,
+                    unit=columns.unit,  # pyright: ignore[reportArgumentType]
+                )
+            write(part)
+            groups += len(part)
+            if command.progress:
+                print(f"\r{row + len(table)} rows", end="", file=sys.stderr, flush=True)
+    if command.progress:
+        print(file=sys.stderr)
+    print(f"features of {groups} groups written to {command.out}")
+
+
+@contextlib.contextmanager
+def _constant_channels(understood: Understood) -> Iterator[None]:
+    """A refusal of the units is said in terms of the file."""
+    try:
+        yield
+    except ValueError:
+        understood.check_channels()
+        raise
+
+
+def compare(command: Any) -> None:
+    """Two-sample test of the paths in two files, with a picture."""
+    samples, columns = [], None
+    for file in (command.first, command.second):
+        one = dataclasses.replace(command, file=file)
+        found = _columns(one)
+        if columns is not None and found.channels != columns.channels:
+            raise ValueError(
+                f"{command.first} has channels {', '.join(columns.channels)}, {file} "
+                f"has {', '.join(found.channels)}. Name the `--channels` to compare."
+            )
+        columns = found
+        table = read_table(file, columns)
+        understood = Understood(file, columns)
+        understood.add(table)
+        paths = as_data(file, table, columns).paths
+        _print(understood, paths)
+        if paths.batch_shape[0] < 2:
+            raise ValueError(f"{file}: a test needs at least two paths; give --group.")
+        samples.append(paths)
+    if command.dry_run:
+        return
+    rng = np.random.default_rng(command.seed)
+    samples = [_some(paths, command.count, rng) for paths in samples]
+    kernel = SignatureKernel(
+        command.kind, scale="auto", add_time=True, add_basepoint=command.level
+    )
+    with naming(command.second):
+        pooled = estimators.SignatureFeatures().fit_parts(samples, columns.channels)
+    x, y = (pooled.scaling_.apply(paths) for paths in samples)
+    result = two_sample_test(
+        x, y, kernel, key=jr.PRNGKey(command.seed), permutations=command.permutations
+    )
+    print(f"squared MMD {float(result.statistic):.4g}, p = {float(result.p_value):.4g}")
+    page = _pages.of_comparison(command, samples, columns, result)
+    print(f"report written to {page}")
+
+
+def _some(paths: SampledPath, count: int, rng: Any) -> SampledPath:
+    """At most `count` of the paths, drawn at random."""
+    rows = np.sort(rng.permutation(paths.batch_shape[0])[:count])
+    return jax.tree.map(lambda leaf: leaf[rows], paths.broadcast())

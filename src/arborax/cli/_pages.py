@@ -1,0 +1,92 @@
+"""Reports of the commands for own data: one page each, pictures inside."""
+
+import html
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import plots
+from ..paths import SampledPath
+from ._understood import Understood
+
+
+def of_fit(
+    file: pathlib.Path, estimator: Any, data: Any, understood: Understood
+) -> pathlib.Path:
+    """Data, scores and training of a fitted estimator."""
+    task, channels = estimator.columns_["task"], estimator.columns_["channels"]
+    body = [f"<h1>{html.escape(str(understood.file))}: {task}</h1>"]
+    body += ["<h2>Data</h2>", table(["", "understood as"], understood.lines())]
+    if data.paths.ts.ndim == 1 and len(data.groups) > 1:
+        body.append(picture("data", plots.fan_chart(data.paths, names=channels)))
+    body.append("<h2>Model</h2>")
+    settings = estimator.get_params(deep=False).items()
+    body.append(table(["setting", "value"], [(k, f"{v}") for k, v in settings]))
+    body += ["<h2>Training</h2>", f"<p>{html.escape(str(estimator.result_.stop))}</p>"]
+    body.append(picture("loss", plots.training_curve(estimator.result_)))
+    body.append("<h2>Scores on the training data</h2>")
+    if task == "generate":
+        body += _generated(estimator, data.paths, channels)
+    else:
+        name = {"classify": "accuracy", "regress": "R squared"}.get(
+            task, "squared error removed, against no change"
+        )
+        score = estimator.score(data.paths, data.targets)
+        body.append(table(["score", "value"], [(name, f"{score:.4g}")]))
+    return plots.html_page(f"{understood.file} {task}", body, file)
+
+
+def _generated(generator: Any, paths: SampledPath, channels: Sequence[str]) -> list:
+    """Generated paths beside data, and their distances."""
+    made = generator.sample(min(paths.batch_shape[0], 200), random_state=0)
+    made = SampledPath(np.asarray(generator.times_, made.dtype), made)
+    body = []
+    for k, name in enumerate(channels):
+        ax = plots.sample_paths(paths, made, channel=k)
+        ax.set_ylabel(name)
+        body.append(picture(f"paths of {name}", ax))
+    scores = generator.compare(paths)
+    rows = [("squared MMD", f"{scores.pop('mmd'):.4g}", "")]
+    for name, value in scores.items():
+        rows.append((name, *(f"{value[key]:.4g}" for key in ("ks", "floor"))))
+    head = ["statistic", "distance", "floor"]
+    return [*body, table(head, rows)]
+
+
+def of_comparison(
+    command: Any, samples: list[SampledPath], columns: Any, result: Any
+) -> pathlib.Path:
+    """The test and the paths of two files."""
+    names = [str(command.first), str(command.second)]
+    rows = [
+        ("paths", " and ".join(str(paths.batch_shape[0]) for paths in samples)),
+        ("kernel", command.kind),
+        ("values at the start", "count" if command.level else "do not count"),
+        ("squared MMD", f"{float(result.statistic):.4g}"),
+        ("p-value", f"{float(result.p_value):.4g}"),
+    ]
+    title = " and ".join(names)
+    body = [f"<h1>{html.escape(title)}</h1>", table(["", "two-sample test"], rows)]
+    body.append(picture("test", plots.permutation_histogram(result)))
+    for k, name in enumerate(columns.channels):
+        ax = plots.sample_paths(*samples, channel=k, names=names)
+        ax.set_ylabel(name)
+        body.append(picture(f"paths of {name}", ax))
+    return plots.html_page(title, body, command.report)
+
+
+def picture(title: str, ax: Any) -> str:
+    """The figure of some axes."""
+    return plots.html_image(title, ax.figure)
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table of texts."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        return "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells)
+
+    body = "".join(f"<tr>{row(cells, 'td')}</tr>" for cells in rows)
+    return f"<table><tr>{row(head, 'th')}</tr>{body}</table>"

@@ -1,0 +1,295 @@
+"""Files of rows: CSV, Parquet and npz, whole or in chunks. The one reader."""
+
+import contextlib
+import dataclasses
+import itertools as it
+import pathlib
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from ..paths import SampledPath
+
+
+SUFFIXES = (".csv", ".parquet", ".npz")
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Which column is what; `every`: whether channels are all that were left."""
+
+    channels: tuple[str, ...]
+    time: str | None = None
+    group: str | None = None
+    target: str | None = None
+    unit: str = "s"
+    every: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        special = (self.time, self.group, self.target)
+        return [name for name in special if name is not None] + list(self.channels)
+
+
+def names_of(file: pathlib.Path) -> list[str]:
+    """The columns of a file."""
+    kind = suffix_of(file)
+    if kind == ".csv":
+        return pyarrow.csv.open_csv(file).schema.names
+    if kind == ".parquet":
+        return pyarrow.parquet.read_schema(file).names
+    return _table_of_arrays(file).column_names
+
+
+def suffix_of(file: pathlib.Path) -> str:
+    """The format of a file, by its suffix."""
+    if file.suffix not in SUFFIXES:
+        raise ValueError(
+            f"{file}: unknown format {file.suffix!r}; known are {', '.join(SUFFIXES)}."
+        )
+    return file.suffix
+
+
+def find_columns(file: pathlib.Path, **wanted: Any) -> Columns:
+    """The columns asked for; refuses those that the file does not have. An npz file
+    names its own."""
+    names = names_of(file)
+    channels = tuple(wanted.pop("channels", None) or ())
+    if suffix_of(file) == ".npz":
+        own = dict(time="time", group="group")
+        own |= dict(target="y") if "y" in names else {}
+        wanted = wanted | {key: wanted.get(key) or name for key, name in own.items()}
+    special = [wanted.get(key) for key in ("time", "group", "target")]
+    for name in (*special, *channels):
+        if name is not None and name not in names:
+            raise ValueError(
+                f"{file} has no column {name!r}; its columns are {', '.join(names)}."
+            )
+    every = not channels
+    channels = channels or tuple(name for name in names if name not in special)
+    return Columns(channels, every=every, **wanted)
+
+
+def read_chunks(
+    file: pathlib.Path, columns: Columns, rows: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """Tables of about `rows` rows that cut no group, with the number of their first
+    row. Rows of a group stand together in the file."""
+    held: list[pa.Table] = []
+    first, seen = 0, np.zeros(0, np.int64)
+    for table in it.chain(_batches(file, columns, rows), [None]):
+        if table is not None:
+            held.append(table)
+            if sum(map(len, held)) < rows:
+                continue
+        if not held:
+            return
+        whole = pa.concat_tables(held)
+        end = len(whole)
+        if columns.group is not None and table is not None:
+            labels = whole[columns.group]
+            same = pc.fill_null(pc.equal(labels, labels[-1]), False)
+            end = int(np.max(np.flatnonzero(~same.to_numpy()), initial=-1)) + 1
+        if end or table is None:
+            part, whole = whole.slice(0, end), whole.slice(end).combine_chunks()
+            if columns.group is not None:
+                seen = _check_new(file, columns.group, part, first, seen)
+            yield first, part
+            first += end
+        held = [whole] if len(whole) else []
+
+
+def _check_new(
+    file: pathlib.Path, group: str, part: pa.Table, first: int, seen: np.ndarray
+) -> np.ndarray:
+    """Refuse a group that goes on after others. Groups are remembered by hashes."""
+    labels = pc.unique(part[group]).to_pylist()
+    here = np.array([hash(str(label)) for label in labels], np.int64)
+    again = np.isin(here, seen)
+    if again.any():
+        label = labels[int(np.argmax(again))]
+        row = first + pc.index(part[group], label).as_py()
+        raise ValueError(
+            f"{file}: group {label!r} goes on in row {row} after other groups. Sort "
+            f"the file by {group!r} first."
+        )
+    return np.concatenate([seen, here])
+
+
+def read_table(file: pathlib.Path, columns: Columns) -> pa.Table:
+    """The columns of the whole file."""
+    return pa.concat_tables(list(_batches(file, columns, 1 << 20)))
+
+
+def _batches(file: pathlib.Path, columns: Columns, rows: int) -> Iterator[pa.Table]:
+    """Tables with numbers in all channels; at least one, which may be empty."""
+    kind, row = suffix_of(file), 0
+    if kind == ".npz":
+        tables = iter([_table_of_arrays(file).select(columns.names)])
+    elif kind == ".parquet":
+        reader = pyarrow.parquet.ParquetFile(file)
+        batches = reader.iter_batches(rows, columns=columns.names)
+        empty = reader.schema_arrow.empty_table().select(columns.names)
+        tables = it.chain([empty], (pa.Table.from_batches([b]) for b in batches))
+    else:
+        tables = _csv_batches(file, columns)
+    for table in tables:
+        for place, field in enumerate(table.schema):
+            if pa.types.is_dictionary(field.type):
+                plain = pc.cast(table[field.name], field.type.value_type)
+                table = table.set_column(place, field.name, plain)
+        yield _with_numbers(file, table, columns, row)
+        row += len(table)
+
+
+def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
+    """The types are those of the first block, where whole numbers may become others."""
+    start = pyarrow.csv.open_csv(file).schema
+    types = {name: start.field(name).type for name in columns.names}
+    for name in (columns.time, *columns.channels):
+        if name and (pa.types.is_integer(types[name]) or pa.types.is_null(types[name])):
+            types[name] = pa.float64()
+
+    def batches(types: dict[str, Any]) -> Iterator[pa.Table]:
+        convert = pyarrow.csv.ConvertOptions(
+            column_types=types, include_columns=columns.names
+        )
+        with pyarrow.csv.open_csv(file, convert_options=convert) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch])
+
+    try:
+        yield from batches(types)
+    except pa.ArrowInvalid as error:
+        row = 0
+        for table in batches(types | dict.fromkeys(columns.channels, pa.string())):
+            _with_numbers(file, table, columns, row)
+            row += len(table)
+        raise ValueError(f"{file}: {error}") from None
+
+
+def _with_numbers(
+    file: pathlib.Path, table: pa.Table, columns: Columns, first: int
+) -> pa.Table:
+    """Refuse text in a channel, with its row."""
+    for name in columns.channels:
+        kind = table[name].type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            continue
+        if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
+            continue
+        for row, value in enumerate(table[name].to_pylist(), first):
+            if value is not None and not _is_number(value):
+                raise ValueError(
+                    f"{file}: column {name!r} holds {str(value)[:40]!r} in row {row}, "
+                    "not a number. Mend it, or name the `--channels` you want."
+                )
+        cast = pc.cast(table[name], pa.float64())
+        table = table.set_column(table.column_names.index(name), name, cast)
+    return table
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and np.isreal(float(value))
+    except ValueError:
+        return False
+
+
+def _table_of_arrays(file: pathlib.Path) -> pa.Table:
+    """`x` `(n, times, channels)` and, if there, `t` `(times,)` or `(n, times)`, `y`
+    `(n,)` and `lengths` `(n,)`, as rows."""
+    with np.load(file, allow_pickle=False) as arrays:
+        data = {name: arrays[name] for name in arrays.files}
+    x = data.get("x")
+    if x is None or x.ndim not in (2, 3) or x.dtype.kind not in "iuf":
+        raise ValueError(
+            f"{file}: an npz file needs numbers `x` of shape (n, times, channels), and "
+            "may have `t` (times,), `y` (n,) and `lengths` (n,)."
+        )
+    x = x[..., None] if x.ndim == 2 else x
+    count, times, dim = x.shape
+    shapes = {"t": [(times,), (count, times)], "y": [(count,)], "lengths": [(count,)]}
+    for name, known in shapes.items():
+        if name in data and data[name].shape not in known:
+            raise ValueError(
+                f"{file}: `{name}` has shape {data[name].shape}, expected {known[0]} "
+                f"beside `x` of shape {x.shape}."
+            )
+    lengths = data.get("lengths", np.full(count, times))
+    valid = np.arange(times) < lengths[:, None]
+    clock = np.broadcast_to(data.get("t", np.arange(times)), (count, times))
+    columns = {"group": np.repeat(np.arange(count), lengths), "time": clock[valid]}
+    columns |= {f"x{k}": x[..., k][valid] for k in range(dim)}
+    if "y" in data:
+        columns["y"] = np.repeat(data["y"], lengths)
+    return pa.table(columns)
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """Paths of a table, one for each group, with their labels and targets."""
+
+    paths: SampledPath
+    groups: list[Any]
+    targets: np.ndarray | None
+
+
+def as_data(
+    file: pathlib.Path, table: pa.Table, columns: Columns, row: int = 0
+) -> Data:
+    """The paths of a table whose first row is that of number `row` in the file."""
+    table, group = grouped(table, columns)
+    with naming(file, row):
+        paths = SampledPath.from_dataframe(
+            table.drop_columns([columns.target] if columns.target else []),
+            time=columns.time,
+            group=group,
+            channels=list(columns.channels),
+            unit=columns.unit,  # pyright: ignore[reportArgumentType]
+        )
+        labels = table[group].to_pylist()
+        groups = list(dict.fromkeys(labels))
+        return Data(paths, groups, _targets(table, columns, labels))
+
+
+def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
+    """The table and its column of groups; without one all rows are one path."""
+    if columns.group is not None:
+        return table, columns.group
+    zeros = pa.array(np.zeros(len(table), np.int64))
+    return table.append_column("path", zeros), "path"
+
+
+@contextlib.contextmanager
+def naming(file: pathlib.Path, row: int = 0) -> Iterator[None]:
+    """Errors inside name the file, and where the count of rows starts."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        start = f", rows counted from row {row}" if row else ""
+        raise ValueError(f"{file}{start}: {error}") from error
+
+
+def _targets(table: pa.Table, columns: Columns, labels: list) -> np.ndarray | None:
+    """The target of each group, which all its rows have."""
+    if columns.target is None:
+        return None
+    found: dict[Any, tuple[int, Any]] = {}
+    for row, (label, value) in enumerate(
+        zip(labels, table[columns.target].to_pylist())
+    ):
+        if value is None or value != value:
+            raise ValueError(f"column {columns.target!r} has no value in row {row}.")
+        start, known = found.setdefault(label, (row, value))
+        if value != known:
+            raise ValueError(
+                f"column {columns.target!r} has {known!r} in row {start} and {value!r} "
+                f"in row {row} of group {label!r}; a group has one target."
+            )
+    return np.array([value for _, value in found.values()])
