@@ -24,7 +24,7 @@ import arborax as abx
 
 NEEDS = {
     "checkpoint": ("orbax",),
-    "cli": ("tyro",),
+    "cli": ("pyarrow", "tyro"),
     "data": ("aeon", "arch", "geomstats", "skfolio"),
     "plots": ("matplotlib",),
     "sklearn": ("narwhals", "optax", "sklearn", "tqdm"),

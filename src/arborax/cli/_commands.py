@@ -214,8 +214,8 @@ class Compare:
     group: str | None = None
     channels: tuple[str, ...] = ()
     unit: Unit = "s"
-    kind: Literal["geometric", "ito", "branched", "planar"] = "geometric"
-    """Of the signature kernel; all others see brackets."""
+    kind: Literal["geometric", "ito"] = "ito"
+    """Of the signature kernel."""
     level: bool = False
     """Whether the values at the start count too."""
     count: int = 200

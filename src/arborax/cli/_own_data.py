@@ -352,7 +352,12 @@ def compare(command: Any) -> None:
     rng = np.random.default_rng(command.seed)
     samples = [_some(paths, command.count, rng) for paths in samples]
     kernel = SignatureKernel(
-        command.kind, scale="auto", add_time=True, add_basepoint=command.level
+        command.kind,
+        static_kernel="rbf",
+        scale=len(columns.channels) ** -0.5,
+        add_time=True,
+        add_basepoint=command.level,
+        normalise=True,
     )
     with naming(command.second):
         pooled = estimators.SignatureFeatures().fit_parts(samples, columns.channels)

@@ -50,8 +50,9 @@ def _generated(generator: Any, paths: SampledPath, channels: Sequence[str]) -> l
     scores = generator.compare(paths)
     rows = [("squared MMD", f"{scores.pop('mmd'):.4g}", "")]
     for name, value in scores.items():
-        rows.append((name, *(f"{value[key]:.4g}" for key in ("ks", "floor"))))
-    head = ["statistic", "distance", "floor"]
+        pair = (np.atleast_1d(value[key]) for key in ("ks", "floor"))
+        rows.append((name, *(", ".join(f"{x:.3f}" for x in xs) for xs in pair)))
+    head = ["statistic", "distance of each channel", "floor"]
     return [*body, table(head, rows)]
 
 

@@ -15,13 +15,9 @@ from ._tables import suffix_of
 def write_rows(file: pathlib.Path, table: pa.Table) -> None:
     """A table as CSV, Parquet or npz, by the suffix."""
     if suffix_of(file) == ".npz":
-        columns = {name: table[name].to_numpy() for name in table.column_names}
-        np.savez(
-            file,
-            **{
-                n: c.astype(str) if c.dtype == object else c for n, c in columns.items()
-            },
-        )
+        columns = [table[name].to_numpy() for name in table.column_names]
+        plain = [c.astype(str) if c.dtype == object else c for c in columns]
+        np.savez(file, **dict(zip(table.column_names, plain)))
     else:
         with rows_writer(file) as write:
             write(table)

@@ -1,0 +1,223 @@
+"""The commands for own data, on small files; and one sentence for each mistake."""
+
+import pathlib
+import struct
+
+import numpy as np
+import pytest
+
+
+pa = pytest.importorskip("pyarrow")
+pytest.importorskip("sklearn")
+pytest.importorskip("tyro")
+pytest.importorskip("matplotlib").use("agg")
+
+import pyarrow.csv  # noqa: E402
+import pyarrow.parquet  # noqa: E402
+
+import arborax as abx  # noqa: E402
+from arborax.cli import main  # noqa: E402
+from arborax.estimators import load_estimator, SignatureFeatures  # noqa: E402
+
+
+COLUMNS = "--time t --group id --channels price volume"
+TRAIN = "--model gru --steps 2 --batch-size 8 --no-progress"
+
+
+@pytest.fixture
+def frame(rng):
+    """Twelve groups of 5 to 7 rows, with targets and a missing value."""
+    rows = []
+    for k in range(12):
+        x = np.cumsum(rng.normal(size=(5 + k % 3, 2)), axis=0)
+        kind = "up" if k % 2 else "down"
+        rows += [(f"g{k}", 0.5 * i, *x[i], kind, 0.1 * k) for i in range(len(x))]
+    names = ["id", "t", "price", "volume", "kind", "size"]
+    data = dict(zip(names, map(list, zip(*rows))))
+    data["volume"][3] = None
+    return data
+
+
+@pytest.fixture
+def here(frame, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write("a.csv", frame)
+    return tmp_path
+
+
+def write(file, frame):
+    table = pa.table(frame)
+    if file.endswith(".csv"):
+        pyarrow.csv.write_csv(table, file)
+    else:
+        pyarrow.parquet.write_table(table, file)
+
+
+def run(text):
+    main(text.split())
+
+
+def refusal(text):
+    """The sentence with which a command ends."""
+    with pytest.raises(SystemExit) as caught:
+        run(text)
+    message = str(caught.value)
+    assert "\n" not in message and len(message) < 320, message
+    return message
+
+
+def test_dry_run_shows_what_was_understood(here, capsys):
+    run(f"fit a.csv --task classify {COLUMNS} --target kind --dry-run")
+    shown = capsys.readouterr().out
+    for text in ("72 rows", "12 groups of 5 to 7", "column 't', 0 to 3"):
+        assert text.replace("72 rows", "72") in shown
+    assert "1 missing" in shown and "down (36 rows), up (36 rows)" in shown
+    assert "(12, 7, 2)" in shown
+    assert [file.name for file in here.iterdir()] == ["a.csv"]
+
+
+def test_fit_and_predict_a_class(here, frame, capsys):
+    run(f"fit a.csv --task classify {COLUMNS} --target kind {TRAIN}")
+    page = pathlib.Path("model.html").read_text()
+    assert page.count("data:image/png;base64") >= 1 and "src='http" not in page
+    assert not pathlib.Path("model.checkpoints").exists()
+    write("b.parquet", {name: frame[name] for name in frame if name != "kind"})
+    run("predict model.abx b.parquet")
+    found = pyarrow.csv.read_csv("predictions.csv")
+    model = load_estimator("model.abx")
+    data = {name: frame[name] for name in ("id", "t", "price", "volume")}
+    paths = abx.SampledPath.from_dataframe(pa.table(data), time="t", group="id")
+    assert found["prediction"].to_pylist() == model.predict(paths).tolist()
+    assert found["id"].to_pylist() == list(dict.fromkeys(frame["id"]))
+
+    lacking = {name: frame[name] for name in ("id", "t", "price")}
+    write("c.csv", lacking)
+    message = refusal("predict model.abx c.csv")
+    assert "no column 'volume'" in message and "price, volume" in message
+    assert "SequenceClassifier" in refusal("sample model.abx")
+
+
+def test_a_model_of_a_newer_version(here):
+    raw = bytearray(b"")
+    run(f"fit a.csv --task regress {COLUMNS} --target size {TRAIN}")
+    raw = bytearray(pathlib.Path("model.abx").read_bytes())
+    (version,) = struct.unpack_from("<I", raw, 8)
+    struct.pack_into("<I", raw, 8, version + 1)
+    pathlib.Path("new.abx").write_bytes(raw)
+    assert "newer arborax" in refusal("predict new.abx a.csv")
+
+
+def test_forecast_refuses_the_past(here, frame):
+    run(f"fit a.csv --task forecast {COLUMNS} {TRAIN} --horizon 2")
+    run("predict model.abx a.csv --out next.parquet")
+    assert pyarrow.parquet.read_table("next.parquet").shape == (24, 4)
+    write("b.csv", frame | dict(t=[t - 9 for t in frame["t"]]))
+    message = refusal("predict model.abx b.csv")
+    assert "start at -9" in message and "before the training data" in message
+
+
+@pytest.mark.slow
+def test_generate_and_sample(here, rng):
+    x = np.cumsum(rng.normal(size=(16, 9, 1)), axis=1)
+    np.savez("x.npz", x=x - x[:, :1], t=np.linspace(0, 1, 9))
+    run(f"fit x.npz --task generate {TRAIN}")
+    run("sample model.abx --count 5 --out made.npz")
+    with np.load("made.npz") as made:
+        assert made["x"].shape == (5, 9, 1)
+    assert "before the training times" in refusal("sample model.abx --times -1 0 1")
+
+
+def test_features_in_chunks_equal_those_in_memory(here, frame, capsys):
+    run(f"features a.csv {COLUMNS} --rows 9 --save f.abx --no-progress")
+    found = pyarrow.parquet.read_table("features.parquet")
+    data = {name: frame[name] for name in ("id", "t", "price", "volume")}
+    paths = abx.SampledPath.from_dataframe(pa.table(data), time="t", group="id")
+    features = SignatureFeatures().fit(paths)
+    assert (
+        found.column_names[1:]
+        == features.get_feature_names_out(["price", "volume"]).tolist()
+    )
+    values = np.stack([found[name].to_numpy() for name in found.column_names[1:]], 1)
+    np.testing.assert_allclose(values, features.transform(paths), atol=1e-12)
+
+    run("features a.csv --model f.abx --rows 30 --out again.csv --no-progress")
+    again = pyarrow.csv.read_csv("again.csv")
+    assert again["id"].to_pylist() == found["id"].to_pylist()
+    np.testing.assert_allclose(again["price"].to_numpy(), found["price"].to_numpy())
+
+
+def test_features_refuse_a_group_that_is_spread(here, frame):
+    write("b.csv", frame | dict(id=["g0" if k == "g11" else k for k in frame["id"]]))
+    message = refusal(f"features b.csv {COLUMNS} --rows 9 --no-progress")
+    assert "'g0' goes on in row 65" in message
+    assert not pathlib.Path("features.parquet").exists()
+
+
+def test_compare(here, rng, capsys):
+    x = np.cumsum(rng.normal(size=(2, 16, 6, 1)), axis=2)
+    np.savez("x.npz", x=x[0])
+    np.savez("y.npz", x=5 * x[1])
+    run("compare x.npz y.npz --permutations 99")
+    p_value = float(capsys.readouterr().out.split("p = ")[1].split()[0])
+    assert p_value <= 0.05
+    assert pathlib.Path("comparison.html").read_text().count("data:image/png") == 2
+    np.savez("z.npz", x=np.concatenate([x[1], x[1]], axis=-1))
+    assert "z.npz has x0, x1" in refusal("compare x.npz z.npz")
+
+
+def changed(frame, column, row, value):
+    values = [str(v) if isinstance(value, str) else v for v in frame[column]]
+    values[row] = value
+    return frame | {column: values}
+
+
+MISTAKES = {
+    "no column 'cost'": ("--channels cost", lambda f: f),
+    "column 'price' holds 'cheap' in row 7": (
+        "--channels price",
+        lambda f: changed(f, "price", 7, "cheap"),
+    ),
+    "column 'price' is constant, 1": (
+        "--channels price",
+        lambda f: f | dict(price=[1.0] * len(f["id"])),
+    ),
+    "group 'alone' has one row only, row 71": (
+        "--channels price",
+        lambda f: changed(f, "id", 71, "alone"),
+    ),
+    "column 'kind' has only one class, up": (
+        "--channels price",
+        lambda f: f | dict(kind=["up"] * len(f["id"])),
+    ),
+    "column 'kind' has 'down' in row 0 and 'odd' in row 1": (
+        "--channels price",
+        lambda f: changed(f, "kind", 1, "odd"),
+    ),
+    "the time in row 2 is earlier than that in row 1": (
+        "--channels price",
+        lambda f: changed(f, "t", 2, 0.25),
+    ),
+    "column 'price' holds infinity in row 4": (
+        "--channels price",
+        lambda f: changed(f, "price", 4, float("inf")),
+    ),
+}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+@pytest.mark.parametrize("sentence", MISTAKES)
+def test_one_sentence_for_each_mistake(here, frame, sentence, suffix):
+    options, change = MISTAKES[sentence]
+    write(f"b.{suffix}", change(frame))
+    data = f"b.{suffix} --time t --group id --target kind {options}"
+    message = refusal(f"fit {data} --task classify --dry-run")
+    assert message.startswith(f"b.{suffix}") and sentence in message, message
+
+
+def test_mistakes_in_the_command(here):
+    assert "needs --target" in refusal("fit a.csv --task classify --group id")
+    assert "no target" in refusal("fit a.csv --task forecast --target kind")
+    assert "--group" in refusal("fit a.csv --task generate --time t --channels price")
+    assert "there is no file b.csv" in refusal("fit b.csv --task forecast")
+    pathlib.Path("a.xls").write_text("")
+    assert "unknown format '.xls'" in refusal("fit a.xls --task forecast")
