@@ -138,7 +138,7 @@ def write(result: dict) -> None:
         found = {int(n): cell["seconds"] for n, cell in row.items()}
         cells = [short(found[n]) if n in found else "" for n in lengths]
         lines.append(f"| {name} | {' | '.join(cells)} |")
-    lines += ["", "![Seconds per training step over the length](linear.png)", ""]
+    lines += [""]
     (FOLDER / "linear.md").write_text("\n".join(lines))
     (FOLDER / "linear.json").write_text(json.dumps(result, indent=1) + "\n")
 

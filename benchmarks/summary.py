@@ -1,4 +1,4 @@
-"""Write the comparison in the README, and the lost cells in the docs, from the results.
+"""Write the comparison and the lost cells in the docs from the results.
 
 `python benchmarks/summary.py` replaces the text between the markers, and `make bench`
 ends with it, so that no figure there is typed by hand.
@@ -102,7 +102,7 @@ def replace(file: Path, name: str, text: str):
 
 
 def main():
-    replace(ROOT / "README.md", "comparison", render())
+    replace(ROOT / "docs" / "benchmarks.md", "comparison", render())
     replace(ROOT / "docs" / "benchmarks.md", "lost", lost())
 
 

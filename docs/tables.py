@@ -1,4 +1,4 @@
-"""Write the tables of experiments in README and guides from the stored results.
+"""Write the tables of experiments in the docs from the stored results.
 
 `make tables` replaces the text between the markers `<!-- NAME: begin -->` and
 `<!-- NAME: end -->`, and a test compares, so that no figure there is typed by hand.
@@ -93,9 +93,9 @@ def rotations() -> str:
 
 
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
-    ("README.md", "rough-bergomi", rough_bergomi),
-    ("README.md", "spd", spd),
-    ("README.md", "rotations", rotations),
+    ("docs/results.md", "rough-bergomi", rough_bergomi),
+    ("docs/results.md", "spd", spd),
+    ("docs/results.md", "rotations", rotations),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
     (
         "docs/guides/rough-bergomi.md",

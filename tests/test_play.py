@@ -11,7 +11,7 @@ import pytest
 from browser import document, needs_browser
 
 import arborax as abx
-from arborax.algebra import to_text
+from arborax.algebra import AbstractWordAlgebra, to_text
 
 
 PLAY = pathlib.Path(__file__).parents[1] / "docs" / "_static" / "play"
@@ -51,7 +51,7 @@ def _with_script(folder, script):
 
 
 def _text(alg, key):
-    if alg.of_trees:
+    if not isinstance(alg, AbstractWordAlgebra):
         return to_text(key)
     letters = (letter if isinstance(letter, tuple) else (letter,) for letter in key)
     return "".join(f"({''.join(map(str, letter))})" for letter in letters)

@@ -48,13 +48,12 @@ def baseline(
 
     - `name`: a key of `BASELINES`.
     - `channels`, `output`: of the driver with time, and outputs or their manifold.
-    - `config`: sizes of the model; those the model has no use for are not read.
+    - `config`: sizes of the model; those the model has no use for are not read, and
+        `None` stands for the default of the model.
     - `dtype`, `key`: of the weights.
     - `options`: sizes that replace those of `config`.
     """
     kind, names = BASELINES[name]
-    sizes = {
-        size: options[size] if size in options else getattr(config, size)
-        for size in names
-    }
+    sizes = {size: options.get(size, getattr(config, size, None)) for size in names}
+    sizes = {size: value for size, value in sizes.items() if value is not None}
     return kind(channels, output, **sizes, dtype=dtype, key=key)

@@ -33,6 +33,7 @@ CANNOT = {
     "check_regressor_data_not_an_array": FRAMES,
     "check_transformer_data_not_an_array": FRAMES,
     "check_regressors_int": FEW,
+    "check_do_not_raise_errors_in_init_or_set_params": "types are checked in tests",
 }
 SMALL = dict(steps=2, options=dict(hidden=4, width=4), average=None)
 ESTIMATORS = [

@@ -95,6 +95,10 @@ NAMES = {
     ("munthe-kaas-wright", True): [
         "a", "b", "[a,b]", "[a]_a", "[b]_a", "[a]_b", "[b]_b",
     ],
+    (abx.MultiIndex, True): ["a", "b", "a a'", "a b'", "a' b", "b b'"],
+    (abx.MultiIndex, False): [
+        "a", "b", "a a'", "a b'", "a' b", "b b'", "a . a", "a . b", "b . b",
+    ],
 }  # fmt: skip
 
 

@@ -16,6 +16,13 @@ SMALL = dict(hidden=4, width=4)
 QUICK = dict(steps=2, batch_size=8, options=SMALL, random_state=0, average=None)
 
 
+class Whole(abx.models.AbstractModel):
+    """Reads the whole path at once."""
+
+    def __call__(self, path):
+        return jnp.mean(path.xs, axis=0, keepdims=True)
+
+
 @pytest.fixture
 def waves(rng):
     """Sine waves of one frequency and any phase: the past says the future."""
@@ -70,7 +77,7 @@ def test_refusals(waves):
     with pytest.raises(ValueError, match="too few to learn forecasts 30"):
         Forecaster(30, "gru", **QUICK).fit(waves)
     with pytest.raises(TypeError, match="causal model"):
-        Forecaster(1, "mnode", **QUICK | dict(options={})).fit(waves)
+        Forecaster(1, Whole(), **QUICK).fit(waves)
     with pytest.raises(ValueError, match="points of SO"):
         Forecaster(1, "gru", geometry=abx.SO(3), **QUICK).fit(waves)
     fitted = Forecaster(2, "gru", **QUICK).fit(waves)

@@ -1,6 +1,5 @@
 """MLPs, and the vector fields made of them."""
 
-from collections import Counter
 from functools import partial
 
 import jax
@@ -88,21 +87,22 @@ def test_expansion_refuses_the_wrong_number_of_channels():
         abx.lift(field_of(2, geometry), alg, geometry)(jnp.ones(3), lam)
 
 
-def count_products(function, *args):
-    """Rows that go through weight matrices, by the shape of the matrix."""
-    rows = Counter()
+def count_rows(function, *args, width):
+    """Rows that go through square weight matrices of this width."""
+    count = 0
 
     def visit(jaxpr):
+        nonlocal count
         for eqn in jaxpr.eqns:
-            if eqn.params.get("spec") == "ri,oi->ro":
-                x, weight = (var.aval.shape for var in eqn.invars)
-                rows[weight] += int(np.prod(x[:-1]))
+            shapes = [var.aval.shape for var in eqn.invars]
+            if eqn.primitive.name == "dot_general" and (width, width) in shapes:
+                count += eqn.outvars[0].aval.size // width
             for value in eqn.params.values():
                 if isinstance(value, jex.core.ClosedJaxpr):
                     visit(value.jaxpr)
 
     visit(jax.make_jaxpr(function)(*args).jaxpr)
-    return rows
+    return count
 
 
 @pytest.mark.parametrize(
@@ -121,13 +121,11 @@ def test_rows_through_the_hidden_layers(alg, geometry, rows):
     derivatives; not one for each pair of directions."""
     field = abx.lift(field_of(alg.dim, geometry), alg, geometry)
     y = geometry.random_point(key=jr.PRNGKey(0), dtype=jnp.float64)
-    counted = count_products(field, y, jnp.ones(alg.primitive_size))
-    assert counted[8, 8] == rows
+    assert count_rows(field, y, jnp.ones(alg.primitive_size), width=8) == rows
 
 
-def test_weight_gradients_take_one_product_for_all_rows():
-    """However many axes the rows come from; and gradients are those of the plain
-    product, to second order."""
+def test_derivatives_of_a_layer_with_many_rows():
+    """Those of the plain product, to second order."""
     keys = jr.split(jr.PRNGKey(0), 3)
     weight, bias, x = (jr.normal(k, s) for k, s in zip(keys, [(3, 5), (3,), (4, 2, 5)]))
 
@@ -141,8 +139,6 @@ def test_weight_gradients_take_one_product_for_all_rows():
         expected = derive(partial(through, plain))(weight, bias, x)
         for a, b in zip(jax.tree.leaves(ours), jax.tree.leaves(expected)):
             np.testing.assert_allclose(a, b, atol=1e-12)
-    text = str(jax.make_jaxpr(jax.grad(partial(through, affine)))(weight, bias, x))
-    assert text.count("spec=ro,ri->oi") == 1
 
 
 def test_one_set_of_weights_for_each_row():

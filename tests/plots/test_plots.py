@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from user_defined import BackwardTrees
+from user_defined import BackwardTrees, BackwardWords
 
 import arborax as abx
-from arborax import plots
+from arborax import algebra, plots
 from arborax.kernels import TwoSampleResult
 from arborax.training import History
 
@@ -126,10 +126,10 @@ def test_histogram_holds_all_permutations():
     assert "p = 0.01" in _legend(ax)[-1]
 
 
-@pytest.mark.parametrize("algebra", [abx.Shuffle, abx.Ito, abx.GrossmanLarson])
+@pytest.mark.parametrize("kind", [abx.Shuffle, abx.Ito, abx.GrossmanLarson])
 @pytest.mark.parametrize("primitive", [False, True])
-def test_every_coordinate_has_a_bar_and_a_drawn_label(algebra, primitive):
-    alg = algebra(2, 3)
+def test_every_coordinate_has_a_bar_and_a_drawn_label(kind, primitive):
+    alg = kind(2, 3)
     size = alg.primitive_size if primitive else alg.size
     values = RNG.normal(size=size)
     ax = plots.signature_bars(values, alg)
@@ -157,10 +157,20 @@ def test_largest_coordinates_and_several_signatures():
     assert _legend(ax)[:2] == ["a", "b"]
 
 
-def test_algebras_of_users_are_drawn_too():
-    alg = BackwardTrees(2, 2)
+@pytest.mark.parametrize("kind", [BackwardTrees, BackwardWords])
+def test_algebras_of_users_are_drawn_too(kind):
+    alg = kind(2, 2)
     ax = plots.signature_bars(np.ones(alg.size), alg)
-    assert len(ax.artists) == alg.size
+    assert len(ax.artists) == alg.size and not len(ax.get_xticks())
+
+
+@pytest.mark.parametrize("primitive", [False, True])
+def test_keys_that_nobody_can_draw_are_written(primitive):
+    alg = algebra.MultiIndex(2, 2)
+    keys = alg.primitive_basis if primitive else alg.basis
+    ax = plots.signature_bars(np.ones(len(keys)), alg)
+    texts = [label.get_text() for label in ax.get_xticklabels()]
+    assert texts == [str(key).replace(" ", "") for key in keys] and not ax.artists
 
 
 def test_forest_has_its_vertices_edges_and_names():

@@ -63,8 +63,8 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
         """**Arguments:**
 
         - `model`: `"bnrde"`, `"linear-bnrde"`, `"log-ncde"`, `"nrde"`, `"ncde"`,
-            `"ncde++"`, `"gru"`, `"mnode"`, `"xlstm"`, `"stacked-xlstm"`; a function
-            `(channels, output, *, key, **options)` that builds a model; or a model.
+            `"ncde++"`, `"gru"`, `"xlstm"`, `"stacked-xlstm"`; a function `(channels,
+            output, *, key, **options)` that builds a model; or a model.
         - `options`: of the model, a dictionary. The first two also take `alg` (`"ito"`,
             `"shuffle"`, ...) and `log_depth`; without `window` a path has about 16
             windows.

@@ -381,7 +381,13 @@ class PathGenerator(SequenceEstimator):
         true = self._values(X)
         made = self.sample(len(true) if n is None else n, random_state=random_state)
         made = made.reshape(*made.shape[:2], -1)
-        features = PathFeatures(true, kind=self.kind, stride=_stride(true.shape[1] - 1))
+        features = PathFeatures(
+            true,
+            kind=self.kind,
+            features=self.features,
+            cylinders=self.cylinders,
+            stride=_stride(true.shape[1] - 1),
+        )
         scores: dict[str, Any] = metrics.compare_paths(made, true)
         scores["mmd"] = float(features.distance(jnp.asarray(made, true.dtype)))
         return scores

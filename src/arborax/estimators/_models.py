@@ -23,7 +23,6 @@ MODELS: dict[str, Callable] = {
     "ncde": models.NCDE,
     "ncde++": models.NCDEpp,
     "gru": models.GRU,
-    "mnode": models.MNODE,
     "xlstm": models.XLSTM,
     "stacked-xlstm": ft.partial(models.XLSTM, layers=4),
 }

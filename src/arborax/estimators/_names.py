@@ -11,12 +11,19 @@ def coordinate_names(
     """Names of the coordinates of a signature, or of its logarithm.
 
     Words are written one letter after the other, `<x,y>` is the bracket of two
-    channels, `[a b]_c` the tree with root `c`, and `[x,y]` the Lie bracket of a
-    bracketed Lyndon word.
+    channels, `[a b]_c` the tree with root `c`, `[x,y]` the Lie bracket of a bracketed
+    Lyndon word, and `x y'` the multi-index in which the field of `y` has a derivative.
     """
+
+    def derivatives(index: tuple) -> str:
+        return " ".join(channels[i] + "'" * k for i, k in index)
+
     keys = alg.primitive_basis if log else alg.basis
     known = set(alg.primitive_basis)
     of_trees = alg.tree_algebra == alg
+    if alg.scalar:
+        members = [(key,) if log else key for key in keys]
+        return [" . ".join(map(derivatives, member)) for member in members]
 
     def letter(key: Any) -> str:
         if isinstance(key, int):

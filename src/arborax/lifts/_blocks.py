@@ -34,7 +34,7 @@ Field = Float[Array, "... size columns blocks"]
 State = Float[Array, "... size blocks"]
 
 _RADIUS = 0.75  # norm at which the series has reached rounding
-_NUMBERS = 2**16  # of a piece of a batch
+_NUMBERS = 2**14  # of a piece of a batch
 _SQUARINGS = 10  # bound where the number of squarings must be static
 
 

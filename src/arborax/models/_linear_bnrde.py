@@ -136,9 +136,9 @@ class LinearBNRDE(AbstractControlModel):
         - `normalise`: whether states are divided by their root mean square before they
             are gated or read out.
         - `gated`: whether states pass through a gated linear unit.
-        - `contractive`: whether blocks of a window matrix that would make states grow
-            are damped until they do not: states then stay bounded for any weights and
-            any number of windows, but the equation is no longer exactly that above.
+        - `contractive`: whether blocks of a window matrix that would lengthen a state
+            are damped until they do not, for any weights and any number of windows. The
+            equation is then no longer exactly that above.
         - `window`: samples per window.
         - `basepoint`: whether a zero sample is prepended, as in
             [`arborax.models.BNRDE`][].
@@ -221,7 +221,7 @@ class LinearBNRDE(AbstractControlModel):
         control, layer = self._control(path), self.layers[0]
         y0 = layer.start(control.values[0, 0])
         flows = layer.flows(control.log_signatures.astype(y0.dtype))[:, None]
-        _, inner = layer.states(y0, flows, self.mode)
+        inner = layer.states(y0, flows, self.mode)
         states = jnp.concatenate([y0[None], inner[:, 0]])
         return jnp.swapaxes(states, 1, 2).reshape(states.shape[0], -1)
 
@@ -238,7 +238,7 @@ class LinearBNRDE(AbstractControlModel):
         for k, layer in enumerate(self.layers):
             y0 = layer.start(x0)
             flows = layer.flows(lams.astype(y0.dtype))
-            _, inner = layer.states(y0, flows, self.mode)
+            inner = layer.states(y0, flows, self.mode)
             bad = ~jnp.all(jnp.isfinite(inner), axis=(1, 2, 3))
             inner = refuse_first(inner, bad, ft.partial(_EXPLODES.format, k))
             here = layer.features(y0), layer.features(inner)

@@ -20,9 +20,10 @@ _SCALE = 0.1  # of the matrices at the start
 class LinearLayer(eqx.Module):
     r"""$dY = \sum_i (A_i Y + b_i)\, dX^i$, and features of its states.
 
-    The matrices begin as small infinitesimal rotations: their flows keep the length of
-    a state, however many there are. With a `rank` they are $D_i + L_i R_i^\top$; of
-    `matrices` the first column is then the diagonal $D_i$, and offsets follow.
+    The matrices begin as small infinitesimal rotations: in Stratonovich calculus their
+    flows keep the length of a state, however many there are. With a `rank` they are
+    $D_i + L_i R_i^\top$; of `matrices` the first column is then the diagonal $D_i$, and
+    offsets follow.
     """
 
     matrices: Float[Array, "channels size columns blocks"]
@@ -49,16 +50,15 @@ class LinearLayer(eqx.Module):
         first, second, third, fourth = jr.split(key, 4)
         hidden = blocks.size * blocks.count
         self.alg, self.blocks, self.contractive = alg, blocks, contractive
-        self.matrices, self.factors = (
-            _small_rotations(blocks, alg.dim, first, second, dtype),
-            None,
-        )
+        self.matrices = _small_rotations(blocks, alg.dim, first, second, dtype)
+        self.factors = None
         if rank:
-            shape = (2, alg.dim, hidden, rank)
             scale = math.sqrt(_SCALE / (rank * hidden))
-            self.factors = scale * jr.normal(jr.fold_in(first, 1), shape, dtype)
-            self.matrices = self.matrices[:, :, blocks.width - 1 :]
-            self.matrices = self.matrices.at[:, :, 0].multiply(_SCALE)
+            shape = (2, alg.dim, hidden, rank)
+            self.factors = scale * jr.normal(first, shape, self.matrices.dtype)
+            offsets = self.matrices[:, :, blocks.width :]
+            diagonal = jnp.zeros_like(self.matrices[:, :, :1])
+            self.matrices = jnp.concatenate([diagonal, offsets], axis=2)
         self.initial = eqx.nn.Linear(alg.dim, hidden, dtype=dtype, key=third)
         self.norm = self.gate = None
         if normalise:
@@ -72,9 +72,9 @@ class LinearLayer(eqx.Module):
             return self.matrices
         left, right = self.factors
         low = jnp.einsum("dir,djr->dij", left, right)[..., None]
-        diagonal = self.matrices[:, :, :1] * jnp.eye(low.shape[1])[None, :, :, None]
-        parts = [low + diagonal.astype(low.dtype), self.matrices[:, :, 1:]]
-        return jnp.concatenate(parts, axis=2)
+        eye = jnp.eye(low.shape[1], dtype=low.dtype)[None, :, :, None]
+        diagonal = self.matrices[:, :, :1] * eye
+        return jnp.concatenate([low + diagonal, self.matrices[:, :, 1:]], axis=2)
 
     def start(self, x: Float[Array, " channels"]) -> Float[Array, "size blocks"]:
         """The initial state, from the first value of the driver."""
@@ -95,15 +95,13 @@ class LinearLayer(eqx.Module):
         y0: Float[Array, "size blocks"],
         flows: Float[Array, "windows points size columns blocks"],
         mode: Literal["scan", "associative"] | None,
-    ) -> tuple[Float[Array, "windows size blocks"], Float[Array, "windows points _ _"]]:
-        """States at the starts of windows and at their points, from the flows up to
-        these."""
+    ) -> Float[Array, "windows points size blocks"]:
+        """States at the points of all windows, from the flows up to these."""
         knots = run_flows(self.blocks, flows[:, -1], y0, mode)
-        starts = knots[:-1]
         if flows.shape[1] == 1:
-            return starts, knots[1:, None]
-        inner = self.blocks.act(flows[:, :-1], starts[:, None])
-        return starts, jnp.concatenate([inner, knots[1:, None]], axis=1)
+            return knots[1:, None]
+        inner = self.blocks.act(flows[:, :-1], knots[:-1, None])
+        return jnp.concatenate([inner, knots[1:, None]], axis=1)
 
     def features(
         self, y: Float[Array, "*batch size blocks"]

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._inputs import as_count
-from ..algebra import AbstractHopfAlgebra
+from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
 from ._style import (
     as_axes,
     as_finite,
@@ -35,7 +35,8 @@ def signature_bars(
     """Coordinates of a signature or log-signature; the labels are drawn.
 
     Words are rows of tiles, trees stand on their roots, and a colour is a channel. A
-    bar below two tiles joins the channels of a bracket letter of `Ito`.
+    bar below two tiles joins the channels of a bracket letter of `Ito`. Keys that are
+    neither words nor forests, as those of `MultiIndex`, are written.
 
     **Arguments:**
 
@@ -87,7 +88,12 @@ def signature_bars(
     ax.set_xticks([])
     ax.spines["bottom"].set_visible(False)
     ax.grid(axis="y")
-    _label(ax, [keys[k] for k in chosen])
+    labelled = [keys[k] for k in chosen]
+    if all(as_forest(key) or _is_word(key, alg) for key in labelled):
+        _draw_labels(ax, labelled)
+    else:
+        texts = [str(key).replace(" ", "") for key in labelled]
+        ax.set_xticks(np.arange(len(texts)), texts, rotation=90, fontsize=7)
     if legend:
         handles = ax.get_legend_handles_labels()[0] if len(named) > 1 else []
         for k, label in enumerate(labels):
@@ -99,7 +105,15 @@ def signature_bars(
     return ax
 
 
-def _label(ax: Any, keys: list[Any]) -> None:
+def _is_word(key: Any, alg: AbstractHopfAlgebra) -> bool:
+    """Whether the letters are channels, or (only where the algebra says that they are
+    letters) tuples of channels."""
+    if isinstance(alg, AbstractWordAlgebra):
+        return True
+    return isinstance(key, tuple) and all(isinstance(letter, int) for letter in key)
+
+
+def _draw_labels(ax: Any, keys: list[Any]) -> None:
     """Draws the keys below the axis, as large as their number allows, at most 10 pt."""
     from matplotlib.offsetbox import AnnotationBbox
 
