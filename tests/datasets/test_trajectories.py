@@ -1,9 +1,11 @@
 """Readers of recordings, on small files of each format, and what is made of them."""
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
+import arborax as abx
 from arborax.datasets import (
     integrate_gyroscope,
     make_recording,
@@ -39,7 +41,8 @@ def _assert_steady(recording, ts):
 
 def test_tum(tmp_path):
     ts = np.array([0.0, 0.1, 0.25, 0.3])
-    rows = np.column_stack([1.3e9 + ts, np.ones((4, 3)), _quaternions(ts)])
+    positions = np.arange(12.0).reshape(4, 3)
+    rows = np.column_stack([1.3e9 + ts, positions, _quaternions(ts)])
     # A repeated stamp with another pose, and rows out of order.
     rows = np.concatenate([rows, rows[1:2] + [[0, 0, 0, 0, 0.01, 0, 0, 0]]])[
         [0, 2, 1, 4, 3]
@@ -49,6 +52,21 @@ def test_tum(tmp_path):
     recording = read_tum(file)
     assert recording.name == "walk"
     _assert_steady(recording, ts)
+    poses = recording.poses
+    np.testing.assert_array_equal(poses[:, :3, 3], positions)
+    np.testing.assert_array_equal(poses[:, :3, :3], recording.rotations)
+    abx.SE().check_point(jnp.asarray(poses[1]))
+
+
+def test_positions():
+    ts = np.array([0.0, 0.1, 0.2])
+    bare = make_recording("a", ts, _quaternions(ts))
+    with pytest.raises(ValueError, match="no positions; use `rotations`"):
+        bare.poses
+    with pytest.raises(ValueError, match=r"positions need shape \(3, 3\)"):
+        make_recording("a", ts, _quaternions(ts), np.ones((2, 3)))
+    gap = np.array([[0.0, 0, 0], [np.nan, 0, 0], [1.0, 0, 0]])
+    assert make_recording("a", ts, _quaternions(ts), gap).ts.size == 2
 
 
 def test_euroc(tmp_path):

@@ -18,27 +18,38 @@ from ._files import existing_file, read_csv, read_table
 
 @dataclasses.dataclass(frozen=True)
 class Recording:
-    """Orientations at increasing times.
+    """Orientations at increasing times, and positions where they were recorded.
 
     **Fields:**
 
     - `name`: of the recording, and of the object if there are several.
     - `ts`: `(samples,)`, seconds, strictly increasing, first zero.
     - `quaternions`: `(samples, 4)`, unit, `(x, y, z, w)`, neighbours of equal sign.
+    - `positions`: `(samples, 3)`, or `None`.
     """
 
     name: str
     ts: Float[np.ndarray, " samples"]
     quaternions: Float[np.ndarray, "samples 4"]
+    positions: Float[np.ndarray, "samples 3"] | None = None
 
     @property
     def rotations(self) -> Float[np.ndarray, "samples 3 3"]:
         """As matrices."""
         return quaternions.to_matrix(self.quaternions)
 
+    @property
+    def poses(self) -> Float[np.ndarray, "samples 4 4"]:
+        """Points of `SE(3)`: rotation and position in one matrix."""
+        if self.positions is None:
+            raise ValueError(f"{self.name} has no positions; use `rotations`.")
+        poses = np.tile(np.eye(4), (self.ts.size, 1, 1))
+        poses[:, :3, :3], poses[:, :3, 3] = self.rotations, self.positions
+        return poses
 
-def make_recording(name: str, ts: Any, q: Any) -> Recording:
-    """A recording from raw stamps and quaternions `(x, y, z, w)`.
+
+def make_recording(name: str, ts: Any, q: Any, positions: Any = None) -> Recording:
+    """A recording from raw stamps, quaternions `(x, y, z, w)` and perhaps positions.
 
     Rows with values that are not finite or a quaternion of length far from one are left
     out, stamps are sorted, of repeated ones the first is kept, quaternions are
@@ -50,17 +61,26 @@ def make_recording(name: str, ts: Any, q: Any) -> Recording:
             f"{name}: needs n stamps and n quaternions of 4 numbers, got shapes "
             f"{ts.shape} and {q.shape}."
         )
+    if positions is not None:
+        positions = _doubles("positions", positions)
+        if positions.shape != (*ts.shape, 3):
+            raise ValueError(
+                f"{name}: positions need shape {(*ts.shape, 3)}, got {positions.shape}."
+            )
     length = np.linalg.norm(q, axis=1)
     good = np.isfinite(ts) & np.isfinite(length) & (np.abs(length - 1) < 0.1)
+    if positions is not None:
+        good &= np.isfinite(positions).all(axis=1)
+        positions = positions[good]
     ts, q = ts[good], q[good]
     if ts.size < 2:
         raise ValueError(f"{name}: fewer than two valid orientations.")
     ts, first = np.unique(ts, return_index=True)
     if ts.size < 2:
         raise ValueError(f"{name}: all valid orientations have the same stamp.")
-    return Recording(
-        name, ts - ts[0], quaternions.aligned(quaternions.normalise(q[first]))
-    )
+    q = quaternions.aligned(quaternions.normalise(q[first]))
+    where = None if positions is None else positions[first]
+    return Recording(name, ts - ts[0], q, where)
 
 
 def _doubles(name: str, value: Any) -> np.ndarray:
@@ -80,7 +100,7 @@ def read_tum(file: str | os.PathLike) -> Recording:
             f"{file}: a TUM trajectory has 8 columns `t x y z qx qy qz qw`, got "
             f"{rows.shape[1]}."
         )
-    return make_recording(file.stem, rows[:, 0], rows[:, 4:8])
+    return make_recording(file.stem, rows[:, 0], rows[:, 4:8], rows[:, 1:4])
 
 
 def read_euroc(file: str | os.PathLike) -> Recording:
@@ -93,7 +113,7 @@ def read_euroc(file: str | os.PathLike) -> Recording:
     ts = (stamps - stamps.min()) * 1e-9
     folder = file.parent.parent.parent.name if file.stem == "data" else ""
     name = f"{folder}-{file.stem}" if folder else file.stem
-    return make_recording(name, ts, rows[:, [5, 6, 7, 4]])
+    return make_recording(name, ts, rows[:, [5, 6, 7, 4]], rows[:, 1:4])
 
 
 def read_vicon(
