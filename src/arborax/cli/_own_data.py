@@ -164,10 +164,10 @@ def _known_columns(estimator: Any, file: pathlib.Path) -> Columns:
     """The columns of the training data in another file."""
     if not file.exists():
         raise FileNotFoundError(f"there is no file {file}.")
-    stored = dict(estimator.columns_)
-    kept = {field.name: stored[field.name] for field in dataclasses.fields(Columns)}
-    columns = Columns(**kept)
-    columns = dataclasses.replace(columns, channels=tuple(columns.channels))
+    stored: dict[str, Any] = dict(estimator.columns_)
+    stored["channels"] = tuple(stored["channels"])
+    fields = [field.name for field in dataclasses.fields(Columns)]
+    columns = Columns(**{name: stored[name] for name in fields})
     names = names_of(file)
     trained = f"the model was fitted with channels {', '.join(columns.channels)}"
     for name in columns.names:
