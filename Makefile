@@ -21,6 +21,7 @@ test: $(VENV)/.ready-test
 lint: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/codespell
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 
