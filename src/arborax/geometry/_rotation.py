@@ -57,7 +57,7 @@ def rodrigues(k: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 
 def exp_skew(k: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Rotation `exp(k)`: Rodrigues' formula up to n = 3, scaling and squaring beyond."""
+    """Rotation `exp(k)`: Rodrigues' formula up to n = 3, then scaling and squaring."""
     return rodrigues(k) if k.shape[-1] <= 3 else expm(k)
 
 
