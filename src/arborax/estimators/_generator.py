@@ -236,7 +236,7 @@ class PathGenerator(SequenceEstimator):
             if not 0 < self.validation < 1 or count - held < 2:
                 raise ValueError(
                     "`validation` must leave paths on both sides: a fraction between 0 "
-                    f"and 1, or None; got {self.validation} of {count} paths."
+                    f"and 1, or None; got {self.validation} with n_samples = {count}."
                 )
         order = np.random.default_rng(int(jr.randint(train, (), 0, 2**31 - 1)))
         values = values[order.permutation(count)]

@@ -98,7 +98,7 @@ class SequenceEstimator(Saved):
             if not 0 < self.validation < 1 or size >= count:
                 raise ValueError(
                     "`validation` must leave paths on both sides: a fraction between 0 "
-                    f"and 1, or None; got {self.validation} of {count} paths."
+                    f"and 1, or None; got {self.validation} with n_samples = {count}."
                 )
             seed = int(jr.randint(key, (), 0, 2**31 - 1))
             if stratify is not None and size < len(np.unique(stratify)):

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
-from .._inputs import as_choice, as_count
+from .._inputs import as_choice, as_count, as_number
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -273,7 +273,7 @@ class AbstractWindowModel(AbstractControlModel):
                 "fields depend on time; build the model with `basepoint=False`."
             )
         x = as_sample("x", x, (self.channels,), self)
-        d, t = self.channels, jnp.asarray(t)
+        d, t = self.channels, jnp.asarray(as_number("t", t))
         base = jnp.zeros_like(x) if self.basepoint else x
         brackets = jnp.zeros((self.window, d, d), x.dtype)
         state = StreamState(
@@ -292,7 +292,8 @@ class AbstractWindowModel(AbstractControlModel):
     def update(self, state: StreamState, t: ArrayLike, x: Array, bracket: Any = None):
         x = as_sample("x", x, (self.channels,), self)
         bracket = self._step_bracket(state.x, x, bracket, state.finite_variation)
-        return self._push(state, jnp.asarray(t, state.t.dtype), x, bracket)
+        t = jnp.asarray(as_number("t", t), state.t.dtype)
+        return self._push(state, t, x, bracket)
 
     def _push(self, state: StreamState, t, x, bracket):
         place = state.count
