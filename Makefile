@@ -21,7 +21,7 @@ test: $(VENV)/.ready-test
 lint: $(VENV)/.ready-lint
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
-	$(VENV)/bin/codespell
+	$(VENV)/bin/codespell src tests docs examples benchmarks *.md
 	$(VENV)/bin/pyright
 	$(VENV)/bin/lint-imports
 
