@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import custom_jvp, small_product
-from ._functions import forward_only, stumpff
+from ._functions import stumpff
 
 
 _SMALL = 4
@@ -67,74 +67,6 @@ def _expm_2(a: Array) -> Array:
     return c0 * jnp.eye(2, dtype=a.dtype) + c1 * a
 
 
-@ft.cache
-def _series_3(degree: int) -> tuple[list[tuple[int, int]], np.ndarray]:
-    """The Taylor polynomial of the exponential modulo `a^3 = c1 a + c0`.
-
-    **Returns:** exponents `(i, j)` of the monomials `c1^i c0^j`, and their coefficients
-    in the factors of `1`, `a` and `a^2`, shape `(3, monomials)`. As a product with a
-    static matrix the compiler evaluates the series once, not for each entry of the
-    exponential.
-    """
-    powers = [(i, j) for j in range(degree // 3 + 1) for i in range(degree // 2 + 1)]
-    powers = [(i, j) for i, j in powers if 2 * i + 3 * j <= degree]
-    table = np.zeros((3, len(powers)))
-    # Coefficients of a^n: from a^(n+1) = a^n a with a^3 replaced.
-    power = [{(0, 0): 1}, {}, {}]
-    for n in range(degree + 1):
-        for row, terms in zip(table, power):
-            for exponents, count in terms.items():
-                row[powers.index(exponents)] += count / math.factorial(n)
-        first, second, third = power
-        raised_0 = {(i, j + 1): count for (i, j), count in third.items()}
-        raised_1 = {(i + 1, j): count for (i, j), count in third.items()}
-        keys = first.keys() | raised_1.keys()
-        middle = {key: first.get(key, 0) + raised_1.get(key, 0) for key in keys}
-        power = [raised_0, middle, second]
-    return powers, table
-
-
-def _coefficients_3(c: Float[Array, " 2"]) -> Float[Array, " 3"]:
-    """Factors of `1`, `a`, `a^2` in the exponential, from `a^3 = c[1] a + c[0]`.
-
-    Scaling and squaring on three scalars. The scaling follows the eigenvalues, not the
-    norm: badly scaled frames cost no accuracy.
-    """
-    c0, c1 = c
-    # Fujiwara's bound of the roots.
-    radius = 2 * jnp.maximum(jnp.sqrt(jnp.abs(c1)), jnp.cbrt(jnp.abs(c0) / 2))
-    count, scale, valid = _squarings(radius, 1.0)
-    c1, c0 = c1 * scale**2, c0 * scale**3
-    powers, table = _series_3(12 if jnp.finfo(c.dtype).bits <= 32 else 20)
-    monomials = jnp.stack([c1**i * c0**j for i, j in powers])
-    series = jnp.matmul(jnp.asarray(table, c.dtype), monomials, precision="highest")
-
-    def square(carry):
-        left, (p, q, r) = carry
-        qr, rr = 2 * q * r, r * r
-        squared = (
-            p * p + c0 * qr,
-            2 * p * q + c1 * qr + c0 * rr,
-            q * q + 2 * p * r + c1 * rr,
-        )
-        return left - 1, squared
-
-    start = (count, (series[0], series[1], series[2]))
-    _, (p, q, r) = jax.lax.while_loop(lambda carry: carry[0] > 0, square, start)
-    return jnp.where(valid, jnp.stack([p, q * scale, r * scale**2]), jnp.nan)
-
-
-_smooth_3 = forward_only(_coefficients_3)
-
-
-def _expm_3(a: Array) -> Array:
-    """A matrix without trace has `a^3 = c1 a + c0`, so the exponential is
-    `p + q a + r a^2`."""
-    a2 = matmul(a, a)
-    p, q, r = _smooth_3(jnp.stack([jnp.sum(a2 * a.T) / 3, jnp.trace(a2) / 2]))
-    return p * jnp.eye(3, dtype=a.dtype) + q * a + r * a2
-
-
 def _taylor(a: Array, degree: int, block: int) -> Array:
     """Taylor polynomial of the exponential by Paterson and Stockmeyer."""
     n = a.shape[-1]
@@ -173,14 +105,12 @@ def _expm_n(a: Array) -> Array:
 def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     r"""Matrix exponential, exact to rounding (relative to its norm).
 
-    The trace is taken out first. Size 2 is closed form. Size 3 does scaling and
-    squaring on the three coefficients of $e^a = p + q a + r a^2$, which costs one
-    matrix product. Larger sizes scale below norm 0.75 (0.5 in single precision), where
-    a Taylor polynomial of degree 16 (9) has reached rounding level, and square back: 17
-    (12) matrix products, no linear solve. Squarings are masked and their number is
-    bounded by 11 (8), so reverse mode, `vmap` and higher derivatives work; norms above
-    about 1500 (128), whose exponential mostly overflows, give NaN, never a wrong
-    result.
+    The trace is taken out first. Size 2 is closed form. Larger sizes scale below norm
+    0.75 (0.5 in single precision), where a Taylor polynomial of degree 16 (9) has
+    reached rounding level, and square back: 17 (12) matrix products, no linear solve.
+    The number of squarings is bounded by 11 (8), so reverse mode, `vmap` and higher
+    derivatives work. Norms above about 1500 (128), whose exponential mostly overflows,
+    give NaN.
 
     **Arguments:**
 
@@ -195,8 +125,7 @@ def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
         return jnp.exp(a)
     mean = jnp.trace(a) / n
     a = a - mean * jnp.eye(n, dtype=a.dtype)
-    exponential = {2: _expm_2, 3: _expm_3}.get(n, _expm_n)
-    return jnp.exp(mean) * exponential(a)
+    return jnp.exp(mean) * (_expm_2(a) if n == 2 else _expm_n(a))
 
 
 def cholesky(p: Float[Array, "n n"]) -> Float[Array, "n n"]:

@@ -50,17 +50,15 @@ def second_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " 
     w = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
     out = einsum("k,kn->n", x.trees[0], v) + derivative(w)
     out = barrier(out)
-    if x.shared_pairs or (1, 1) in x.forests:
-        out = out + pair_part(calculus, y, _vertex_pairs(calculus, x, v, w))
+    if (1, 1) in x.forests:
+        out = out + pair_part(calculus, y, _vertex_pairs(calculus, x, v))
     return out
 
 
-def _vertex_pairs(calculus: FrameCalculus, x: Coefficients, v, w):
-    """Forests of two vertices as a tensor `(dim, dim)`, up to a symmetric part; `w` are
-    the directions that trees of two vertices give."""
+def _vertex_pairs(calculus: FrameCalculus, x: Coefficients, v):
+    """Forests of two vertices as a tensor `(dim, dim)`."""
     d, einsum = calculus.channels, calculus.tensors.einsum
-    if not x.shared_pairs:
-        w = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
+    w = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
     return einsum("ja,jb->ab", w, v)
 
 
@@ -97,8 +95,8 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
 
     # First derivatives: V_k along w_k.
     nested = once(x.trees[2][: d**3])
-    two_vertices = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
-    w = two_vertices + einsum("pjk,pjn->kn", nested, dots)
+    w = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
+    w = w + einsum("pjk,pjn->kn", nested, dots)
     if x.trees[2].shape[0] > d**3:
         ladder = once(x.trees[2][d**3 :])
         w = w + einsum("pjk,pjn->kn", ladder, nablas)
@@ -125,15 +123,15 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
 
     # Forests (i, j) and (i, j |> k), then (i, j, k).
     two = []
-    if x.shared_pairs or (1, 1) in x.forests:
-        two.append(_vertex_pairs(calculus, x, v, two_vertices))
+    if (1, 1) in x.forests:
+        two.append(_vertex_pairs(calculus, x, v))
     if (1, 2) in x.forests:
         later = twice(once(x.forests[1, 2]))
         two.append(from_basis(einsum("pqk,qkn->pn", later, nablas)))
     if two:
         out = out + pair_part(calculus, y, barrier(ft.reduce(jnp.add, two)))
-    if x.shared_triples or (1, 1, 1) in x.forests:
-        three = pairs if x.shared_triples else twice(once(x.forests[1, 1, 1]))
+    if (1, 1, 1) in x.forests:
+        three = twice(once(x.forests[1, 1, 1]))
         cubic = einsum("pqk,kc->pqc", three, v)
         if not by_frame:
             cubic = einsum("pa,pqc->aqc", basis, cubic)

@@ -34,15 +34,11 @@ class Coefficients(eqx.Module):
 
     `trees[n - 1]` belongs to the trees of `n` vertices, `forests[k, .., m]` to forests
     of two or more trees with these numbers of vertices, row-major. Forests whose fields
-    vanish on the geometry are left out. With `shared_pairs` so are forests of two
-    vertices, whose coefficients are the antisymmetric part of `trees[1]`; with
-    `shared_triples` those of three, which have the coefficients of `i |> (j |> k)`.
+    vanish on the geometry are left out.
     """
 
     trees: tuple[Float[Array, " _"], ...]
     forests: dict[tuple[int, ...], Float[Array, " _"]] = eqx.field(default_factory=dict)
-    shared_pairs: bool = eqx.field(default=False, static=True)
-    shared_triples: bool = eqx.field(default=False, static=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -103,13 +99,11 @@ class Tables:
     layout: Layout
     trees: tuple[SparseMap, ...]
     forests: dict[tuple[int, ...], SparseMap]
-    shared_pairs: bool
-    shared_triples: bool
 
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
         trees = tuple(apply_map(table, lam) for table in self.trees)
         forests = {key: apply_map(table, lam) for key, table in self.forests.items()}
-        return Coefficients(trees, forests, self.shared_pairs, self.shared_triples)
+        return Coefficients(trees, forests)
 
 
 def _graft(scion, tree) -> list:
@@ -211,15 +205,6 @@ def coefficient_tables(
             table = SparseMap(table.row, table.column, 2 * table.value, table.shape)
         maps[weights] = table
 
-    pairs = triples = False
-    if alg.depth in (2, 3) and maps.keys() >= {(2,), (1, 1)}:
-        pairs = _equal(_antisymmetric(maps[2,], alg.dim), maps[1, 1])
-    if alg.depth == 3 and maps.keys() >= {(3,), (1, 1, 1)}:
-        nested = maps[3,].take_rows(np.arange(alg.dim**3))
-        triples = _equal(nested, maps[1, 1, 1])
-    for shared, weights in ((pairs, (1, 1)), (triples, (1, 1, 1))):
-        if shared:
-            del maps[weights]
     largest = 1
     for weights, table in maps.items():
         sizes = [full.sizes[k - 1] for k in weights]
@@ -237,18 +222,4 @@ def coefficient_tables(
 
     trees = tuple(restricted((n,)) for n in range(1, alg.depth + 1))
     rest = {key: restricted(key) for key in maps if len(key) > 1}
-    return Tables(layout, trees, rest, pairs, triples)
-
-
-def _antisymmetric(trees: SparseMap, d: int) -> SparseMap:
-    """The antisymmetric part of the coefficients of trees `i |> j`. Words have it as
-    that of pairs: `i * j` is the pair `(i, j)` and the tree `i |> j`."""
-    i, j = np.divmod(trees.row, d)
-    row = np.concatenate([trees.row, j * d + i])
-    value = np.concatenate([trees.value / 2, -trees.value / 2])
-    return SparseMap(row, np.tile(trees.column, 2), value, trees.shape)
-
-
-def _equal(a: SparseMap, b: SparseMap) -> bool:
-    entries = zip((a.row, a.column, a.value), (b.row, b.column, b.value))
-    return all(np.array_equal(x, y) for x, y in entries)
+    return Tables(layout, trees, rest)

@@ -9,7 +9,7 @@ from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
 from .._values import is_concrete, refuse
-from ._sampled import explain_times
+from ._checks import explain_times
 
 
 def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:

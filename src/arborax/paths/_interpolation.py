@@ -13,8 +13,9 @@ from jaxtyping import Array, ArrayLike, Float
 from .._inputs import as_choice, as_floating, as_values
 from .._values import is_concrete, refuse
 from ._augment import rectilinear
+from ._checks import valid_points
 from ._missing import check_times, divide, fill, neighbours, observed_mask, take
-from ._sampled import SampledPath, valid_points
+from ._sampled import SampledPath
 
 
 class AbstractInterpolation(eqx.Module):

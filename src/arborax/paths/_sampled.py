@@ -1,26 +1,18 @@
 """The container of sampled paths."""
 
 import dataclasses
-import functools as ft
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from .._inputs import (
-    as_array,
-    as_choice,
-    as_count,
-    as_floating,
-    as_values,
-    is_suffix,
-)
-from .._values import is_concrete, refuse
-from ._missing import check_times, fill, neighbours, observed_mask
+from .._inputs import as_array, as_count, as_values, is_suffix
+from ._brackets import realised_brackets
+from ._checks import as_channels, as_steps, check_sampled, valid_points
+from ._missing import check_times, fill, observed_mask
 from ._tables import merge, read_frame, stack, write_frame
 
 
@@ -101,13 +93,13 @@ class SampledPath(eqx.Module):
                     f"`lengths` must have the batch shape {batch} of `xs` (or be a "
                     f"scalar), got {lengths.shape}."
                 )
-        self.brackets = _as_steps("brackets", brackets, xs, dim, dim, shared=True)
-        self.ticks = _as_steps("ticks", ticks, xs, dim, shared=False)
-        self.finite_variation = _as_channels(finite_variation, dim)
+        self.brackets = as_steps("brackets", brackets, xs, dim, dim, shared=True)
+        self.ticks = as_steps("ticks", ticks, xs, dim, shared=False)
+        self.finite_variation = as_channels(finite_variation, dim)
         self.interpolated = interpolated
         self.ts, self.xs, self.mask, self.lengths = ts, xs, mask, lengths
         if check:
-            self.xs = _check_sampled(given, self)
+            self.xs = check_sampled(given, self)
 
     @staticmethod
     def from_list(arrays: Sequence[Any], times: Any = None) -> "SampledPath":
@@ -295,42 +287,7 @@ class SampledPath(eqx.Module):
             other if all are observed together, and not always non-negative. It needs
             the mask, so it is taken before the path is filled, augmented or cut.
         """
-        as_choice("estimator", estimator, ("previous-tick", "hayashi-yoshida"))
-        if estimator == "previous-tick":
-            step = self.observed_increments()
-            brackets = step[..., :, None] * step[..., None, :]
-        else:
-            brackets = self._hayashi_yoshida()
-        if not self.finite_variation:
-            return brackets
-        rough = np.ones(self.dim, bool)
-        rough[list(self.finite_variation)] = False
-        rough = np.broadcast_to(np.outer(rough, rough), brackets.shape)
-        return jnp.where(rough, brackets, 0)
-
-    def _hayashi_yoshida(self) -> Float[Array, "..."]:
-        if self.interpolated:
-            raise ValueError(
-                "the path was filled by interpolation and no longer knows when each "
-                "channel was observed; take `realised_brackets('hayashi-yoshida')` "
-                "before filling, augmenting or cutting it."
-            )
-        path = self.filled("forward")
-        values, step = path.xs, path.observed_increments()
-        both = step[..., :, None] * step[..., None, :]
-        if self.mask is None:
-            return both
-        # Intervals of channel j that end within the interval (p, k] of channel i add up
-        # to the previous-tick increment of j over it.
-        before, _ = neighbours(observed_mask(self.xs, self.mask))
-        opening = before[..., :-1, :]
-        shape = (*opening.shape, self.dim)
-        rows = jnp.broadcast_to(values[..., 1:, None, :], shape)
-        index = jnp.broadcast_to(jnp.clip(opening, 0, None)[..., None], shape)
-        table = jnp.broadcast_to(values[..., None, :], (*values.shape, self.dim))
-        past = jnp.take_along_axis(table, index, axis=-3)
-        half = step[..., :, None] * (rows - past)
-        return half + jnp.swapaxes(half, -1, -2) - both
+        return realised_brackets(self, estimator)
 
     def slice(self, start: int, stop: int) -> "SampledPath":
         """The filled path restricted to the points `start, ..., stop - 1`, where
@@ -384,39 +341,6 @@ def derived(
     )
 
 
-def _as_steps(name: str, values: Any, xs: Array, *core: int, shared: bool) -> Any:
-    """Numbers `(..., times - 1, *core)` for each step; batch axes may be shared."""
-    if values is None:
-        return None
-    values = as_floating(name, values)
-    expected = (*xs.shape[:-2], xs.shape[-2] - 1, *core)
-    fits = values.ndim > len(core) and is_suffix(values.shape, expected)
-    if not fits or not (shared or values.shape == expected):
-        raise ValueError(
-            f"`{name}` must have shape {expected}, one entry for each step of `xs` of "
-            f"shape {xs.shape}, got {values.shape}."
-        )
-    if values.dtype != xs.dtype:
-        raise TypeError(
-            f"`{name}` must have the dtype {xs.dtype} of `xs`, got {values.dtype}. "
-            "Cast one of them."
-        )
-    return values
-
-
-def _as_channels(channels: Iterable[int], dim: int) -> tuple[int, ...]:
-    """Distinct channel numbers in increasing order."""
-    if isinstance(channels, int):
-        channels = (channels,)
-    numbers = sorted({as_count("finite_variation", c, 0) for c in channels})
-    if numbers and numbers[-1] >= dim:
-        raise ValueError(
-            f"`finite_variation` holds channel {numbers[-1]}, but the path has {dim} "
-            f"channels, numbered from 0 to {dim - 1}."
-        )
-    return tuple(numbers)
-
-
 def _hold_last(values: Array, lengths: Array, valid: Array) -> Array:
     """Repeat the last valid row of `(..., times, channels)` over the padding."""
     batch = jnp.broadcast_shapes(values.shape[:-2], lengths.shape)
@@ -425,116 +349,3 @@ def _hold_last(values: Array, lengths: Array, valid: Array) -> Array:
     last = jnp.broadcast_to(lengths - 1, batch)[..., None, None]
     last = jnp.take_along_axis(values, last, axis=-2)
     return jnp.where(valid, values, last)
-
-
-def _check_sampled(given: dict[str, Any], path: SampledPath) -> Array:
-    """`path.xs` if what was given is sound: an error if it is known now, else NaN.
-
-    Faults are looked for in what was given, since inside `jit` even constants are
-    traced, and per path, so that one bad path of a batch leaves the others alone.
-    """
-    xs, times = path.xs, path.num_times
-    outside = lambda xp, path, n: (n < 1) | (n > times)  # noqa: E731
-    for find, names, message in (
-        (outside, ("lengths",), f"`lengths` must lie between 1 and {times}."),
-        (_bad_values, ("xs", "mask", "lengths"), _NOT_FINITE),
-        (_bad_times, ("ts", "lengths"), _NOT_INCREASING),
-        (_bad_brackets, ("brackets", "lengths"), _NOT_SYMMETRIC),
-        (_moving_brackets, ("brackets", "lengths"), _FINITE_VARIATION),
-    ):
-        parts = [given[name] for name in names]
-        if parts[0] is None:
-            continue
-        concrete = is_concrete(*parts)
-        xp: Any = np if concrete else jnp
-        arrays = [None if part is None else xp.asarray(part) for part in parts]
-        bad = find(xp, path, *arrays)
-        if concrete:
-            if np.any(bad):
-                if find is _bad_times:
-                    message = explain_times(given["ts"], message)
-                raise ValueError(message)
-            continue
-        check = ft.partial(refuse, message=message)
-        for _ in path.batch_shape:
-            check = jax.vmap(check)
-        xs = check(xs, jnp.broadcast_to(bad, path.batch_shape))
-    return xs
-
-
-_NOT_FINITE = (
-    "`xs` holds NaN or infinity at an observed place. Pass `mask` (True where "
-    "observed), e.g. `mask=~jnp.isnan(xs)`, or clean the data."
-)
-_NOT_INCREASING = (
-    "`ts` must be finite and strictly increasing over the valid points. Sort the "
-    "samples by time and drop repeated times."
-)
-_NOT_SYMMETRIC = "`brackets` must be finite symmetric matrices over the valid steps."
-_FINITE_VARIATION = "`brackets` must be zero on the channels of `finite_variation`."
-
-
-def valid_points(xp: Any, path: SampledPath, lengths: Any) -> Any:
-    """Which points are valid, with the batch axes that `lengths` has."""
-    if lengths is None:
-        return xp.ones(path.num_times, bool)
-    place = xp.arange(path.num_times, dtype=lengths.dtype)
-    return place.reshape((1,) * lengths.ndim + (-1,)) < lengths[..., None]
-
-
-def _bad_values(xp: Any, path: SampledPath, xs: Any, mask: Any, lengths: Any) -> Any:
-    finite = xp.isfinite(xs.astype(path.xs.dtype))
-    if mask is not None:
-        mask = mask if mask.ndim == xs.ndim else mask[..., None]
-        finite = finite | ~xp.broadcast_to(mask, xs.shape)
-    if lengths is not None:
-        inside = valid_points(xp, path, lengths)[..., None]
-        finite = finite | ~xp.broadcast_to(inside, xs.shape)
-    return ~xp.all(finite, axis=(-1, -2))
-
-
-def _bad_times(xp: Any, path: SampledPath, ts: Any, lengths: Any) -> Any:
-    ts = ts.astype(path.ts.dtype)
-    with np.errstate(invalid="ignore"):
-        rising = xp.isfinite(ts[..., 1:]) & (ts[..., 1:] > ts[..., :-1])
-    return _over_valid_steps(xp, path, ~rising, lengths) | ~xp.isfinite(ts[..., 0])
-
-
-def _bad_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) -> Any:
-    tolerance = float(jnp.finfo(brackets.dtype).eps) ** 0.75
-    with np.errstate(invalid="ignore"):
-        gap = xp.abs(brackets - xp.swapaxes(brackets, -1, -2))
-        biggest = xp.max(xp.abs(brackets), axis=(-1, -2), keepdims=True)
-        fine = (gap <= tolerance * biggest) & xp.isfinite(biggest)
-        fine = xp.all(fine, axis=(-1, -2))
-    return _over_valid_steps(xp, path, ~fine, lengths)
-
-
-def _moving_brackets(xp: Any, path: SampledPath, brackets: Any, lengths: Any) -> Any:
-    marked = brackets[..., list(path.finite_variation), :]
-    return _over_valid_steps(xp, path, xp.any(marked != 0, axis=(-1, -2)), lengths)
-
-
-def _over_valid_steps(xp: Any, path: SampledPath, bad: Any, lengths: Any) -> Any:
-    inside = valid_points(xp, path, lengths)[..., 1:]
-    shape = np.broadcast_shapes(bad.shape, inside.shape)
-    bad = xp.broadcast_to(bad, shape) & xp.broadcast_to(inside, shape)
-    return xp.any(bad, axis=-1)
-
-
-def explain_times(ts: Any, message: str) -> str:
-    """A better message for times that rounding made equal."""
-    exact = np.asarray(ts)
-    dtype = jax.dtypes.canonicalize_dtype(exact.dtype)
-    if not np.all(np.isfinite(exact.astype(dtype))) or exact.shape[-1] < 2:
-        return message
-    spacing = float(jnp.finfo(dtype).eps) * np.max(np.abs(exact))
-    mean = np.max(exact[..., -1] - exact[..., 0]) / (exact.shape[-1] - 1)
-    lost = (np.diff(exact) > 0) & (np.diff(exact.astype(dtype)) == 0)
-    if not (np.any(lost) or 0 <= mean < 4 * spacing):
-        return message
-    return (
-        f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "
-        f"size {np.max(np.abs(exact)):.3g} apart below {spacing:.1g}. Use float64 "
-        "(jax_enable_x64) or subtract the first stamp."
-    )
