@@ -1,4 +1,4 @@
-"""What the library does only because of today's compiler.
+"""Code that exists only because of today's compiler.
 
 Barriers, sums written out term by term, blocked products, and functions with
 derivatives of their own. Nothing here is mathematics: each trick has a plain form

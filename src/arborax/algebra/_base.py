@@ -51,7 +51,7 @@ class AbstractHopfAlgebra(abc.ABC):
                 "algebras that see brackets, Ito has the smallest basis.)"
             )
 
-    # What a concrete algebra supplies.
+    # A concrete algebra supplies these.
 
     @property
     @abc.abstractmethod
@@ -136,7 +136,7 @@ class AbstractHopfAlgebra(abc.ABC):
         their coefficients: the differential operators that a log-signature stands
         for. Vector fields are lifted from it."""
 
-    # What follows from it.
+    # These follow.
 
     @property
     def free_positions(self) -> np.ndarray | None:

@@ -1,7 +1,7 @@
 """Maps between the algebras.
 
 Every map here is a Hopf-algebra morphism, given as a static sparse map on the
-coordinates used everywhere else (pairings, bracket coefficients).
+coordinates of the library (pairings, bracket coefficients).
 """
 
 import functools as ft
@@ -126,7 +126,7 @@ def words_from_tree(
 
     Recovers the word coordinates of a tree log-signature that came from words: for
     `Ito` a semimartingale, for `BranchedWords` a branched rough path given up to weight
-    three. Anything else is projected away (least squares). It also takes non-planar to
+    three. Other parts are projected away (least squares). It also takes non-planar to
     planar coordinates where that is possible.
     """
     embed = primitive_conversion(words, trees).todense()

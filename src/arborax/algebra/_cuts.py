@@ -97,7 +97,7 @@ def dual_product(left: Forest, right: Forest, planar: bool) -> Counter:
 
 def dual_antipode(key, cuts: Callable, multiply: Callable, done: dict) -> dict:
     """Antipode of a commutative Hopf algebra, `S(f) = -f - sum S(left) . right` over
-    the proper cuts of `f`. What is computed on the way is kept in `done`."""
+    the proper cuts of `f`. Results on the way are kept in `done`."""
     if key not in done:
         out: Counter = Counter({key: -1})
         for (left, right), times in cuts(key).items():

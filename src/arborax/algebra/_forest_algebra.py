@@ -1,4 +1,4 @@
-"""What algebras of forests have in common: grafting, planar or not."""
+"""The base of algebras of forests: grafting, planar or not."""
 
 import dataclasses
 import functools as ft

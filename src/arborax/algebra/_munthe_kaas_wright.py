@@ -14,16 +14,17 @@ from ._words import count_lyndon_words
 
 @dataclasses.dataclass(frozen=True)
 class MuntheKaasWright(AbstractForestAlgebra):
-    r"""Ordered forests of planar rooted trees, grafted to the left.
+    """Ordered forests of planar rooted trees, grafted to the left. The algebra of
+    planarly branched rough paths, for any manifold with a connection.
 
-    The product is that of `GrossmanLarson`, but grafted trees go left of the existing
-    children and keep their order, and kept trees stand left, in order.
+    The product is that of `GrossmanLarson` with an order: grafted trees go left of the
+    existing children, kept trees go left of the others, and both keep their own order.
 
     Primitive elements form the free Lie algebra over planar trees. `primitive_basis`
     holds Lyndon words over the alphabet `letters` of planar trees, ordered by weight,
-    shape and colours, bracketed with the *commutator of this product*,
-    $[l] = [u] * [v] - [v] * [u]$. Planar trees alone are not enough: they lose the
-    torsion terms, and with them half an order of convergence.
+    shape and colours, bracketed with the *commutator of this product*, $[l] = [u] * [v]
+    - [v] * [u]$. Planar trees alone are not enough: they lose the torsion terms, and
+    with them half an order of convergence.
 
     ??? cite "Reference"
 

@@ -7,12 +7,13 @@ from ._word_algebra import AbstractWordAlgebra
 
 @dataclasses.dataclass(frozen=True)
 class Shuffle(AbstractWordAlgebra):
-    r"""Words with concatenation; signatures are characters of the shuffle product.
+    r"""Words with concatenation; signatures are characters of the shuffle product. The
+    algebra of Stratonovich calculus and of smooth paths.
 
     Keys are tuples of letters `0..dim-1`, by length and then lexicographically. The
     primitive basis is that of Lyndon words $l = uv$ ($v$ the longest proper Lyndon
-    suffix), bracketed $[l] = [u][v] - [v][u]$; primitive coordinates are
-    coefficients of these *brackets*, not of Lyndon words in the expanded logarithm.
+    suffix), bracketed $[l] = [u][v] - [v][u]$. Primitive coordinates are coefficients
+    of these *brackets*, not of Lyndon words in the expanded logarithm.
 
     Size $\sum_{n \le N} d^n$.
 

@@ -1,4 +1,4 @@
-"""What algebras of words have in common: concatenation over a weighted alphabet."""
+"""The base of algebras of words: concatenation over a weighted alphabet."""
 
 import abc
 import dataclasses

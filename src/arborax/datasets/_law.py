@@ -1,4 +1,4 @@
-"""What a data set of simulated paths is, and how a law makes one."""
+"""Laws of paths, and the data sets simulated from them."""
 
 import abc
 import dataclasses
@@ -80,7 +80,7 @@ class Splits(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class AbstractLaw(abc.ABC):
-    """A law of paths on `linspace(0, horizon, steps + 1)`: parameters, nothing else."""
+    """A law of paths on `linspace(0, horizon, steps + 1)`: parameters only."""
 
     steps: int = 512
     horizon: float = 1.0

@@ -25,7 +25,7 @@ class OrnsteinUhlenbeck(AbstractLaw):
         square = -np.expm1(-2 * self.kappa * dt) / (2 * self.kappa)
         noise = jr.normal(key, (paths, self.steps), dtype)
         kick = float(self.sigma * np.sqrt(square)) * noise
-        # What the kick of a step has become at the end of another.
+        # The share of the kick of a step that is left at the end of another.
         lag = np.arange(self.steps)[None, :] - np.arange(self.steps)[:, None]
         decay = np.triu(np.exp(-self.kappa * dt * np.maximum(lag, 0)))
         moved = jnp.pad(kick @ jnp.asarray(decay, dtype), [(0, 0), (1, 0)])

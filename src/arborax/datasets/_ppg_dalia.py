@@ -77,7 +77,7 @@ def read_ppg_dalia(
     !!! warning
 
         The files are pickles. They are read by an unpickler that knows NumPy arrays and
-        plain Python objects and refuses everything else, so that a file cannot run
+        plain Python objects and refuses all other types, so that a file cannot run
         code.
 
     ??? cite "Reference"

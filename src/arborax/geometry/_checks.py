@@ -13,7 +13,7 @@ from .._inputs import as_key
 from .._values import shown
 
 
-# What the arguments of each method of a geometry are, in order.
+# The kinds of arguments of each method of a geometry, in order.
 METHODS = {
     "frame": ("point", "coordinates"),
     "coordinates": ("point", "tangent"),

@@ -15,7 +15,7 @@ class Euclidean(AbstractGeometry):
     r"""$\mathbb{R}^n$: the group of translations acts by addition.
 
     The frame is the standard basis, the algebra $\mathbb{R}^n$ with zero bracket. The
-    frame-flat and the Levi-Civita connection are the same, so there is no choice.
+    frame-flat and the Levi-Civita connection are the same.
 
     **Arguments:**
 

@@ -129,7 +129,7 @@ class Hyperbolic(AbstractGeometry):
         return asinh_over_sinh(sinh2) / jnp.sqrt(product) * d
 
     def distance(self, y: Vector, z: Vector) -> Float[Array, ""]:
-        """Hyperbolic distance, whatever the connection."""
+        """Hyperbolic distance, for both connections."""
         return safe_norm(self._geodesic_log(y, z))
 
     def christoffel(self, y: Vector, u: Coordinates, v: Coordinates) -> Coordinates:

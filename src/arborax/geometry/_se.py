@@ -113,7 +113,7 @@ class SE(AbstractGeometry):
         return jnp.concatenate([omega, v])
 
     def distance(self, y: Matrix, z: Matrix) -> Float[Array, ""]:
-        """Distance of the product metric, whatever the connection; left-invariant."""
+        """Distance of the product metric, for both connections; left-invariant."""
         return safe_norm(jnp.concatenate(self._relative(y, z)))
 
     def _relative(self, y: Matrix, z: Matrix) -> tuple[Array, Array]:

@@ -25,9 +25,8 @@ class SO(AbstractGeometry):
     B)/2$.
 
     The group acts on itself from the **right**, $\exp(\xi) \cdot Y = Y e^\xi$. The
-    frame fields are then fundamental fields themselves: the generator of $u$ is
-    $\widehat u$ at every point, and commutator-free schemes add coordinates of fields
-    directly.
+    generator of $u$ is then $\widehat u$ at every point, and commutator-free schemes
+    add coordinates of fields directly.
 
     Connections: `"frame"` (default), flat with torsion, and `"levi-civita"`,
     $\nabla_{E_a} E_b = [E_a, E_b]/2$. They share their geodesics $Y e^{t \widehat u}$

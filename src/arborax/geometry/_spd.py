@@ -185,7 +185,7 @@ class SPD(AbstractGeometry):
         return symmetric_coordinates(logm(matmul(matmul(g, z), transpose(g))))
 
     def distance(self, y: Matrix, z: Matrix) -> Float[Array, ""]:
-        """Affine-invariant distance, whatever the connection."""
+        """Affine-invariant distance, for both connections."""
         g = inverse_lower(cholesky(y))
         return safe_norm(logm(matmul(matmul(g, z), transpose(g))))
 

@@ -19,7 +19,7 @@ def _check_square(name: str, a: Array) -> None:
 
 
 def _check_vector(name: str, v: Array) -> int:
-    """The length of a vector; refuse anything else."""
+    """The length of a vector; other arrays are refused."""
     shape = getattr(v, "shape", None)
     check_arrays(name, v, shape[:1] if shape else ("k",), "a vector")
     return v.shape[0]

@@ -1,4 +1,4 @@
-"""Signature kernels and what is built on them: scores, distances, tests."""
+"""Signature kernels, scores, distances and tests of laws of paths."""
 
 from ._expected import expected_signature as expected_signature
 from ._features import robust_normalisation as robust_normalisation

@@ -25,18 +25,10 @@ def split(tree: PyTree, size: int) -> PyTree:
 def in_blocks(
     values: Callable[[PyTree, PyTree], Array], x: PyTree, y: PyTree, block: int
 ) -> Array:
-    """All pairs, block by block: memory bounded by one block.
+    """All pairs of two batches, block by block: memory is that of one block.
 
-    **Arguments:**
-
-    - `values`: kernel of all pairs of two small batches.
-    - `x`, `y`: whole batches, paths first in every leaf. If `y is x`, the matrix is
-        symmetric and only the upper half of the blocks is computed.
-    - `block`: rows and columns of a block.
-
-    **Returns:**
-
-    The matrix `(len(x), len(y))`.
+    `values` gives all pairs of two small batches, `block` is their size. If `y is x`
+    the matrix is symmetric, and only the upper half of the blocks is computed.
     """
     nx, ny = (jtu.tree_leaves(side)[0].shape[0] for side in (x, y))
     if nx <= block and ny <= block:

@@ -18,7 +18,7 @@ with `a = dx - A Q / 2`, `b = dy - B R / 2` for the increments `A`, `B` of the b
     planar    F_st = F (F <dx, dy> + F^2 <A, B>/4 - (dx.B R + dy.A Q)/2)
               R_s  = F (F dx - A Q/2)
 
-and `Q_t` alike, with `dy`, `B` and `R`.
+and `Q_t` in the same way, with `dy`, `B` and `R`.
 
 A side without brackets is a left-point side: its arguments on the right are frozen at
 the near edge (only the trees' children for planar), which reproduces the left-point
@@ -126,7 +126,7 @@ class _Cell:
         self.double = self.to_r = self.to_q = None
         if ax is not None and ay is not None:
             self.double = 0.25 * jnp.sum(ax * ay, axis=(1, 2))[:, None, None]
-        # dx . B R = (B dx) . R, and alike for the other side.
+        # dx . B R = (B dx) . R, and the same for the other side.
         if ay is not None:
             self.to_r = _vector(-0.5 * jnp.sum(ay * dx[:, None], axis=2))
         if ax is not None:
@@ -279,19 +279,11 @@ def bracket_kernel(
     ax: Array | None,
     ay: Array | None,
 ) -> Array:
-    """Kernel of two batches of paths, at least one of them with supplied brackets.
+    """Kernel of two batches of paths, at least one of them with supplied brackets: `(b,
+    b')` if `outer`, otherwise `(b,)`.
 
-    **Arguments:**
-
-    - `kind`, `depth`: kind of kernel and weight, `None` for the full kernel.
-    - `outer`: all pairs, or paths paired one by one.
-    - `x`, `y`: points `(batch, times, d)`.
-    - `ax`, `ay`: increments of the brackets `(batch, times - 1, d, d)`, or `None` for
-        left-point sums on that side.
-
-    **Returns:**
-
-    The kernel, `(b, b')` if `outer`, otherwise `(b,)`.
+    `x`, `y` are points `(batch, times, d)`; `ax`, `ay` increments of the brackets
+    `(batch, times - 1, d, d)`, or `None` for left-point sums on that side.
     """
 
     def cells(points: Array, brackets: Array | None, axis: int) -> tuple:

@@ -23,7 +23,6 @@ from ._prepare import Kind, refuse_beyond
 
 
 InnerProduct = Literal["hopf", "trees"]
-INNER_PRODUCTS = ("hopf", "trees")
 
 
 def algebra(kind: Kind, dim: int, depth: int) -> AbstractHopfAlgebra:

@@ -196,7 +196,7 @@ class RandomFourierSignature(eqx.Module):
         A new, fitted object.
         """
         points, increments = self._read(as_sample("x", x), brackets)
-        # Far from zero the mean is rounded. What it misses is kept apart, so that the
+        # Far from zero the mean is rounded. The rest is kept apart, so that the
         # fitted map of moved data is the same map, moved.
         wide = _wider(points.dtype, self.location.dtype)
         channels = points.reshape(-1, points.shape[-1]).astype(wide)

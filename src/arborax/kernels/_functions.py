@@ -38,9 +38,8 @@ def signature_kernel(
     **Arguments:**
 
     - `x`, `y`: arrays `(..., times, d)`, whose leading axes broadcast, or
-        [`arborax.SampledPath`][] for padded or irregular batches: padding is exact, and
-        missing points are interpolated. Left-point sums carry the last value forward
-        instead, and so sum over observed increments.
+        [`arborax.SampledPath`][] for padded or irregular batches. Padding is exact.
+        Missing points are interpolated; left-point sums carry the last value forward.
     - `kind`, `depth`, `options`: those of [`arborax.SignatureKernel`][].
     - `brackets_x`, `brackets_y`: for the Itô kinds. `None`: the brackets of the
         `SampledPath`, or left-point sums where there are none. `"left-point"`,
@@ -48,8 +47,8 @@ def signature_kernel(
         increments `(..., steps, d, d)`. The two sides may differ.
 
     With `scale=None` or a number, a value depends on its two paths only. With
-    `scale="auto"` or `"bounded"` all pairs of the call share one number, from all paths
-    of `x` and `y` together.
+    `scale="auto"` or `"bounded"` all pairs of the call share one number, found from all
+    paths of `x` and `y`.
 
     **Returns:**
 

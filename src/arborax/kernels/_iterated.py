@@ -154,18 +154,11 @@ def random_levels(
     functions: list[Array],
     bracket: Callable[[int, int], Array] | None,
 ) -> list[Array]:
-    """End value of each forest of iterated sums.
+    """End value `(batch, features)` of each forest of iterated sums.
 
-    **Arguments:**
-
-    - `kind`: `"geometric"` (forests are ladders), `"ito"` or `"branched"`.
-    - `forests`: shapes; their vertices take the functions in order.
-    - `functions`: values `(batch, times, features)`, one array for each vertex.
-    - `bracket`: bracket increments of two functions by number, or `None`.
-
-    **Returns:**
-
-    One array `(batch, features)` for each forest.
+    Vertices of `forests` take the `functions`, values `(batch, times, features)`, in
+    order; those of kind `"geometric"` are ladders. `bracket` gives the bracket
+    increments of two functions by number.
     """
     if kind == "geometric":
         return [_geometric_word(functions, m + 1) for m in range(len(forests))]

@@ -5,14 +5,13 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float, Real
 
 from .._inputs import as_choice, as_count, as_flag, as_number
 from ._blocks import in_blocks
+from ._costs import block_size, features_pay
 from ._evaluate import evaluate
 from ._features import (
-    algebra,
     explicit_features,
     feature_weights,
     InnerProduct,
@@ -38,12 +37,8 @@ from ._static import (
 )
 
 
-_DIAGONAL = 2**17  # elements of one diagonal of one block: about a megabyte
-_MOST_FEATURES = 4000
-
-
 class SignatureKernel(eqx.Module):
-    r"""A signature kernel with all its choices made.
+    r"""A signature kernel: kind, depth, static kernel, scale and augmentations.
 
     | `kind` | coordinates summed over | steps |
     |---|---|---|
@@ -93,15 +88,15 @@ class SignatureKernel(eqx.Module):
         - `depth`: truncation weight, or `None` for the complete kernel.
         - `static_kernel`: `"linear"`, `"rbf"`, `"rational-quadratic"`, a static kernel
             object or a function of two points. Enters by second differences.
-        - `scale`: a number that multiplies the augmented path (and its square the
-            brackets), or one number for all paths of a call (both sides of a Gram
-            matrix, both samples of a test), a constant for differentiation. `"auto"`
-            brings the largest distance from the start and the root of the quadratic
-            variation to at most 1/2. It is right for rough paths, and no proof: many
-            fast rotations may still blow up, which is then reported. `"bounded"`
-            brings the length to at most 1, and then complete tree kernels converge
-            whatever the path; it shrinks rough paths towards zero as their mesh is
-            refined. Values of two calls are comparable only under one number: fix it
+        - `scale`: a number that multiplies the augmented path (its square multiplies
+            the brackets). `"auto"` and `"bounded"` find one number for all paths of a
+            call (both sides of a Gram matrix, both samples of a test), a constant for
+            differentiation. `"auto"` brings the largest distance from the start and
+            the root of the quadratic variation to at most 1/2. This suits rough paths;
+            paths with many fast rotations may still blow up, which is reported.
+            `"bounded"` brings the length to at most 1: complete tree kernels then
+            converge for every path, but rough paths shrink to zero as their mesh is
+            refined. Values of two calls can be compared only under one number: fix it
             with [`arborax.SignatureKernel.fit`][].
         - `add_time`, `add_basepoint`, `lead_lag`: augmentations, applied in the order
             lead-lag, time (first channel), basepoint (zero).
@@ -270,26 +265,11 @@ class SignatureKernel(eqx.Module):
         assert self.depth is not None
         return explicit_features(*side, self.kind, self.depth, self.inner_product)
 
-    def _uses_features(self, x: Side, y: Side, outer: bool) -> bool:
-        """Whether explicit features are asked for, or cheaper by operation count."""
-        depth = self.depth
-        if self.method != "auto" or self.inner_product == "trees":
-            return self.method != "recursion"
-        if depth is None or not isinstance(self.static_kernel, LinearKernel):
-            return False
-        (bx, lx, d), (by, ly, _) = x[0].shape, y[0].shape
-        pairs = bx * by if outer else bx
-        count = algebra(self.kind, d, depth).size
-        if count > _MOST_FEATURES:
-            return False
-        cell = d + depth ** (3 if self.kind in ("geometric", "planar") else 2)
-        if not (x[1] is None and y[1] is None):
-            cell = depth * (depth + 1) ** 2 * (d * d + depth * d)
-        explicit = 4 * count * (bx * lx + by * ly) + count * pairs
-        return explicit < cell * lx * ly * pairs
-
     def _values(self, outer: bool, x: Side, y: Side, block: int | None = None) -> Array:
-        if self._uses_features(x, y, outer):
+        explicit = self.method == "features" or self.inner_product == "trees"
+        if self.method == "auto" and isinstance(self.static_kernel, LinearKernel):
+            explicit |= features_pay(self.kind, self.depth, x, y, outer)
+        if explicit:
             fx, fy = self._explicit(x), self._explicit(y)
             return self.unit + (fx @ fy.T if outer else jnp.sum(fx * fy, axis=-1))
         values = ft.partial(
@@ -297,22 +277,11 @@ class SignatureKernel(eqx.Module):
         )
         if not outer:
             return values(x, y)
-        return in_blocks(values, x, y, block or self._block(x, y))
+        size = block or block_size(self.kind, self.depth, x, y)
+        return in_blocks(values, x, y, size)
 
     def _norms(self, x: Side) -> Array:
         return jnp.sqrt(self._values(False, x, x))
-
-    def _block(self, x: Side, y: Side) -> int:
-        """Rows and columns of a block, so that a diagonal stays near the cache."""
-        (_, steps, d), dtype = x[0].shape, x[0].dtype
-        components = depth = self.depth or 1
-        if not (x[1] is None and y[1] is None):
-            components = 2 * depth * ((self.depth or 5) + 1) * (1 + d)
-        elif self.kind == "planar" or (self.kind == "geometric" and self.depth):
-            components = 4 * depth * depth
-        steps = min(steps, y[0].shape[1])
-        elements = _DIAGONAL * 8 // dtype.itemsize // (steps * components)
-        return int(np.clip(2 ** int(np.log2(max(elements, 1)) / 2), 4, 64))
 
     def _checked(self, values: Array) -> Array:
         """Refuse values that are not finite, or beyond the radius of convergence."""

@@ -18,7 +18,7 @@ AnyKernel = SignatureKernel | RandomFourierSignature
 
 
 class MeanEmbedding(eqx.Module):
-    """What an objective needs to know of a sample, computed once.
+    """Mean features of a sample, computed once for an objective.
 
     Made by [`arborax.embed`][]; pass it in place of the data.
     """
@@ -129,7 +129,7 @@ def _summaries(
 
 
 def _bias(mean: Array, diagonal: Array, n: int) -> Array:
-    """What the mean of a Gram matrix has above the mean off its diagonal."""
+    """The mean of a Gram matrix less the mean off its diagonal."""
     if n < 2:
         raise ValueError(
             "The unbiased estimator needs at least two paths in each sample whose own "
@@ -214,8 +214,9 @@ def mmd(
 ) -> Float[Array, ""]:
     """Squared maximum mean discrepancy of two samples of paths.
 
-    Arguments as in [`arborax.signature_score`][]. The biased estimate is the squared
-    distance of mean features and never negative; the unbiased one may be.
+    Arguments and cost as in [`arborax.signature_score`][]. The biased estimate
+    (default) is the squared distance of mean features and never negative; the unbiased
+    one may be negative.
 
     **Returns:**
 

@@ -1,4 +1,4 @@
-"""Checked and augmented points and bracket increments, from what the user passes."""
+"""Checked and augmented points and bracket increments, from the user's paths."""
 
 from typing import Any, Literal
 
@@ -101,17 +101,13 @@ def prepare(
     basepoint: bool = False,
     leads: bool = False,
 ) -> Side:
-    """Fill, augment (lead-lag, then time, then basepoint) and carry the brackets.
+    """Points `(..., times, d)` and increments of the brackets `(..., times - 1, d, d)`,
+    or `None` for left-point sums: filled, then augmented by lead-lag, time and
+    basepoint, in this order.
 
     Realised brackets are made of observed increments, before anything is filled in
     (MATH.md §6). Left-point sums are sums over observed increments too, so there
-    missing values are carried forward; everything else sees them interpolated. Time
-    has no bracket.
-
-    **Returns:**
-
-    Points `(..., times, d)` and increments of the brackets `(..., times - 1, d, d)`,
-    or `None` for left-point sums.
+    missing values are carried forward; all other sums see them interpolated.
     """
     if not isinstance(path, SampledPath):
         xs = as_values("path", path)

@@ -1,4 +1,4 @@
-"""Static kernels: what a signature kernel does with two points of the state space."""
+"""Static kernels: kernels of two points of the state space."""
 
 import abc
 import inspect

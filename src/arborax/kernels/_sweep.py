@@ -84,22 +84,14 @@ def _sweep(step: Callable, start: PyTree, xs: PyTree, ys: PyTree, unroll: int = 
 def edge_sweep(
     cell: Cell, lower: PyTree, left: PyTree, xs: PyTree, ys: PyTree
 ) -> tuple[PyTree, PyTree]:
-    """A recursion from whole edges of cells to whole edges.
+    """A recursion from whole edges of cells to whole edges: the upper edge of cell `(n,
+    m)` is the lower edge of cell `(n, m+1)`, its right edge the left edge of `(n+1,
+    m)`. For values that are polynomials inside a cell.
 
-    Where the value inside a cell is a polynomial of its two coordinates, a corner value
-    is not enough to continue: the upper edge of cell `(n, m)` is the lower edge of cell
-    `(n, m+1)`, its right edge the left edge of `(n+1, m)`.
-
-    **Arguments:**
-
-    - `cell`: the map from entering to leaving edges, element-wise in time and batch.
-        A cell that does nothing in `y` must hand its edges on unchanged.
-    - `lower`, `left`: edge of one cell on the two axes, leaves `(1, ...)`.
-    - `xs`, `ys`: cell data, time first: increments, or [`Ends`][].
-
-    **Returns:**
-
-    Upper and right edge of the last cell, leaves without the leading axis.
+    `cell` maps entering to leaving edges, element-wise in time and batch, and hands
+    them on unchanged where `y` does not move. `lower` and `left` are the edge of one
+    cell on the two axes, leaves `(1, ...)`. **Returns** the upper and the right edge of
+    the last cell.
     """
     nx = jtu.tree_leaves(xs)[0].shape[0]
 
@@ -121,19 +113,11 @@ def node_sweep(
     xs: PyTree,
     ys: PyTree,
 ) -> State:
-    """A recursion from three corners of a cell to the fourth.
+    """A recursion from three corners of a cell to the fourth: all components at the far
+    corner.
 
-    **Arguments:**
-
-    - `update`: the recursion, element-wise, on tuples of arrays.
-    - `increment`: increments of the cells of one diagonal; zero on cells with zero
-        data, or with end points that coincide.
-    - `boundary`: value of each component on the two axes.
-    - `xs`, `ys`: cell data, time first: increments, or [`Ends`][].
-
-    **Returns:**
-
-    The components at the far corner, each of the batch shape.
+    `increment` is zero on cells with zero data, or with end points that coincide;
+    `boundary` holds the value of each component on the two axes.
     """
 
     first = jax.eval_shape(increment, *jtu.tree_map(lambda c: c[:1], (xs, ys)))

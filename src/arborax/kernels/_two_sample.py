@@ -20,7 +20,7 @@ class TwoSampleResult(NamedTuple):
 
     - `statistic`: unbiased squared MMD of the samples.
     - `p_value`: share of relabelled samples at least as far apart, the given labels
-        counted in; uniform under the null hypothesis.
+        included; uniform under the null hypothesis.
     - `permuted`: the statistics of the relabelled samples.
     """
 
@@ -95,12 +95,12 @@ def two_sample_test(
 ) -> TwoSampleResult:
     """Do two samples of paths come from one law? Permutation test with the MMD.
 
-    Exact level for every sample size and kernel: under the null hypothesis the labels
-    are exchangeable. This needs a kernel that does not depend on the labels. So
-    `scale="auto"` or `"bounded"` is one number, from both samples together; and random
-    features should be fitted to both samples together or to other data. Power depends
-    on the kernel: one that does not see brackets cannot tell laws that differ in their
-    brackets only.
+    The level is exact for every sample size and kernel, because under the null
+    hypothesis the labels are exchangeable. This needs a kernel that does not depend on
+    the labels: `scale="auto"` or `"bounded"` is one number for both samples, and random
+    features should be fitted to both samples together or to other data. The power
+    depends on the kernel: a kernel without brackets cannot tell apart laws that differ
+    in their brackets only. Cost: one Gram matrix of the pooled sample.
 
     **Arguments:**
 

@@ -40,7 +40,7 @@ _SQUARINGS = 10  # bound where the number of squarings must be static
 
 @dataclasses.dataclass(frozen=True)
 class Blocks:
-    r"""What the blocks of a linear field look like.
+    r"""The shape of the blocks of a linear field.
 
     - `size`: rows of a block; 1 for real diagonal matrices.
     - `count`: number of blocks.
@@ -114,15 +114,10 @@ class Blocks:
 
 
 def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
-    """`e^x - 1` in a ring without one, whose elements are containers of arrays.
-
-    **Arguments:**
-
-    - `product`: of the ring.
-    - `norm`: of each matrix, of the shape of a leaf but for axes of size one.
-    - `static`: whether the loop of squarings has a fixed length, so that it can be
-        differentiated in reverse mode; what would need more is NaN.
-    """
+    """`e^x - 1` in a ring without one, whose elements are containers of arrays, with
+    this `product`. `norm` is that of each matrix, of the shape of a leaf but for axes
+    of size one. If `static`, the loop of squarings has a fixed length, so that it can
+    be differentiated in reverse mode, and what would need more is NaN."""
     single = jnp.finfo(norm.dtype).bits <= 32
     degree, group = (9, 3) if single else (16, 4)
     _, exponent = jnp.frexp(jax.lax.stop_gradient(norm) / _RADIUS)

@@ -30,7 +30,7 @@ from ..algebra import AbstractHopfAlgebra, colours, recolour, SparseMap
 
 
 class Coefficients(eqx.Module):
-    """What multiplies each tree and each forest, in the order of a `Layout`.
+    """The coefficient of each tree and each forest, in the order of a `Layout`.
 
     `trees[n - 1]` belongs to the trees of `n` vertices, `forests[k, .., m]` to forests
     of two or more trees with these numbers of vertices, row-major. Forests whose fields

@@ -47,7 +47,7 @@ class AbstractExpansion(abc.ABC):
 
 
 class FieldExpansion(AbstractExpansion):
-    """By forward-mode differentiation of whatever the fields are.
+    """By forward-mode differentiation, for any fields.
 
     A few directions are written out: the values of the fields are then not broadcast
     over directions, and reverse mode has no short sums over them, which are slow on a

@@ -45,7 +45,7 @@ class DrivingFields(eqx.Module):
         return self.check(value)
 
     def arguments(self, t, y: PyTree[Array]) -> tuple:
-        """What the callables are called with: `(y,)` or `(t, y, args)`."""
+        """The arguments of the callables: `(y,)` or `(t, y, args)`."""
         return (t, y, self.args) if self.time_dependent else (y,)
 
     def channel(self, i: int, t, y: PyTree[Array]) -> Float[Array, " dim"]:
@@ -95,7 +95,7 @@ class DrivingFields(eqx.Module):
 
 
 def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
-    """What a field returned, as an array of the dtype of the state."""
+    """The value of a field as an array of the dtype of the state."""
     try:
         array = jnp.asarray(value)
     except (TypeError, ValueError) as error:

@@ -32,7 +32,7 @@ def _letters(alg: AbstractHopfAlgebra) -> list[np.ndarray]:
 def jet_coefficients(
     alg: AbstractHopfAlgebra, lam: Float[Array, " primitives"]
 ) -> Coefficients:
-    """What multiplies the multi-indices of each weight."""
+    """The coefficients of the multi-indices of each weight."""
     ends = np.cumsum([len(level) for level in _letters(alg)])
     return Coefficients(tuple(jnp.split(lam, ends[:-1])))
 

@@ -58,7 +58,7 @@ def lift_matrices(
     $$\Omega = \sum_i A_i x^i + \sum_{i<j} a_{ij} (A_j A_i - A_i A_j)
         - \frac12 \sum_{ij} B^{ij} A_i A_j .$$
 
-    Cost: `dim^depth` products of matrices, whatever the number of windows.
+    Cost: `dim^depth` products of matrices, for any number of windows.
     """
     if alg.scalar:
         raise ValueError(

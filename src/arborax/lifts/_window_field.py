@@ -59,7 +59,7 @@ class WindowField(eqx.Module):
         return coefficient_tables(self.alg, self.geometry.flat, torsion_free)
 
     def coefficients(self, lam: Float[Array, " primitives"]) -> Coefficients:
-        """What `evaluate` needs of the log-signature. Linear; do this once per
+        """The coefficients that `evaluate` takes, linear in the log-signature; once per
         window."""
         if not jnp.issubdtype(getattr(lam, "dtype", object), jnp.floating):
             raise TypeError(

@@ -8,9 +8,9 @@ class BNRDE(AbstractWindowModel):
     r"""The branched neural rough differential equation
     $dY = \sum_i V^\theta_i(Y)\, dX^i$, any algebra on any geometry.
 
-    The driver is summed up by its log-signature over windows of `window` samples; in
-    each the state follows the window field ([`arborax.lift`][]) of the fields
-    $V^\theta$, by default an MLP whose output is reshaped to `(channels, dim)`.
+    The driver enters by its log-signature over windows of `window` samples. In each
+    window the state follows the window field ([`arborax.lift`][]) of the fields
+    $V^\theta$, by default an MLP with outputs `(channels, dim)`.
 
     * Without `geometry` the state is a vector of size `hidden`. It is read out
       linearly, and projected to the manifold of the outputs if `output` is one (6D
@@ -18,18 +18,20 @@ class BNRDE(AbstractWindowModel):
     * With a `geometry` the state lives there and is the output. The initial state is
       made by `geometry.point_from_vector` from the output of `initial`.
 
-    Outputs are at all samples. Between knots `interpolation="taylor"` (default at depth
-    2) and `"log-ode"` use the log-signature of the part of the window before the
-    sample: outputs are as rough as the driver and depend on nothing later. The first
-    expands the solution at the knot to second order, at the cost of one derivative of
-    the fields per window; the second solves again up to each sample, at the cost of
-    one solver step per sample. `"geodesic"` and `"linear"` join the states at the
-    knots: cheap, smooth, not causal, and wrong in quadratic variation. The paper's code
-    uses `"linear"`.
+    Outputs are at all samples. Between knots `interpolation` chooses:
 
-    With `basepoint` a zero sample is prepended: the level at which the path starts is
-    its first step, and the initial state is a learned constant. Without, the initial
-    state is a function of the first sample.
+    * `"taylor"` (default at depth 2) expands the solution at the knot to second order.
+      Cost: one derivative of the fields per window.
+    * `"log-ode"` (default at other depths) solves again up to each sample. Cost: one
+      solver step per sample.
+    * `"geodesic"` and `"linear"` join the states at the knots: cheap and smooth, but
+      not causal and wrong in quadratic variation. The paper's code uses `"linear"`.
+
+    The first two are causal, and as rough as the driver.
+
+    With `basepoint` a zero sample is prepended: the first step is then the level at
+    which the path starts, and the initial state is a learned constant. Without it the
+    initial state is a function of the first sample.
 
     ??? cite "Reference"
 

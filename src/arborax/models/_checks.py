@@ -1,4 +1,4 @@
-"""Checks of the options of models and of what models are given."""
+"""Checks of the options of models and of their paths."""
 
 import dataclasses
 from typing import Any
@@ -61,7 +61,7 @@ def as_output(output: Any, name: str = "output") -> AbstractGeometry:
 
 
 def check_path(path: Any, channels: int | None) -> SampledPath:
-    """The path without gaps; refuse what is not one path with so many channels."""
+    """The path without gaps, if it is one path with this number of channels."""
     check_channels(path, channels)
     if path.batch_shape:
         raise ValueError(
@@ -72,7 +72,7 @@ def check_path(path: Any, channels: int | None) -> SampledPath:
 
 
 def check_channels(path: Any, channels: int | None) -> None:
-    """Refuse what is not a path or a batch of paths with so many channels."""
+    """Refuse all but paths and batches of paths with this number of channels."""
     if not isinstance(path, SampledPath):
         raise TypeError(
             f"a model takes an `arborax.SampledPath`, got {type(path).__name__}."

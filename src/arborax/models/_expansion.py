@@ -50,16 +50,10 @@ def _pass(weight, bias, x, rows) -> tuple[Array, Array | None]:
 class MLPExpansion(AbstractExpansion):
     """An MLP of `channels * dim` outputs at `x`, the flattened point.
 
-    If rows are long, each channel has a last layer of its own; if they are short, one
-    product for all channels is faster, and what is not needed is thrown away.
-
-    **Arguments:**
-
-    - `layers`: linear map and activation of each layer.
-    - `x`: the inputs.
-    - `channels`: how many rows the output has.
-    - `directions`: those of `along`, if they are known: point and directions then go
-        through the layers in one product.
+    If rows are long, each channel has a last layer of its own. If they are short, one
+    product for all channels is faster, and what is not needed is thrown away. With
+    `directions`, those of `along`, point and directions go through the layers in one
+    product.
     """
 
     def __init__(self, layers, x: Float[Array, " in"], channels: int, directions=None):

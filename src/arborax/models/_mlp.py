@@ -108,17 +108,9 @@ def make_equation(
     dtype: Any = None,
     key: PRNGKeyArray | None,
 ) -> tuple[Callable, Callable, eqx.nn.Linear | None]:
-    """Initial state, fields and readout of a neural differential equation; those that
-    are not given are built.
-
-    **Arguments:**
-
-    - `channels`: of the driver.
-    - `rows`: of the fields.
-    - `geometry`: where the state lives.
-    - `output`: the manifold that a linear map reads out; `None`: no readout.
-    - All others: as in [`arborax.models.BNRDE`][].
-    """
+    """Initial state, fields with `rows` rows and readout of a neural differential
+    equation; those that are not given are built. `output` is the manifold that a linear
+    map reads out; `None`: no readout. All others as in [`arborax.models.BNRDE`][]."""
     width, depth, initial_width, initial_depth = as_sizes(
         width=width,
         depth=depth,

@@ -191,8 +191,8 @@ class AbstractWindowModel(AbstractControlModel):
         return self._solve(control, self._inside, control.num_steps + 1)
 
     def at_knots(self, path: SampledPath | RoughPath) -> PyTree[Array]:
-        """Outputs at the knots of a control, all that the solve gives by itself. Knots
-        are every `window`-th point, a basepoint included, and the last one."""
+        """Outputs at the knots of a control, without interpolation. Knots are every
+        `window`-th point, a basepoint included, and the last one."""
         control = self._control(path)
         last = lambda y, z, window: _add_axis(self._read(z))  # noqa: E731
         return self._solve(control, last, None)

@@ -111,7 +111,7 @@ class XLSTMBlock(eqx.Module):
         self.feed_down = _wang(keys[7], (size, feed), feed, layers, dtype)
 
     def _project(self, x: Float[Array, " size"]) -> tuple[Array, Array]:
-        """What enters the memory, and what gates its output."""
+        """The input of the memory, and the gate of its output."""
         inner, gate = jnp.split(self.up @ self.norm(x), 2)
         return inner, gate
 

@@ -1,4 +1,4 @@
-"""What a sampled path refuses: shapes, marks, and values that cannot be."""
+"""Checks of a sampled path: shapes, marks and values."""
 
 import functools as ft
 from collections.abc import Iterable
@@ -59,7 +59,7 @@ def as_channels(channels: Iterable[int], dim: int) -> tuple[int, ...]:
 
 
 def check_sampled(given: dict[str, Any], path: Any) -> Array:
-    """`path.xs` if what was given is sound: an error if it is known now, else NaN.
+    """`path.xs` if what was given is sound: an error if it is known now, otherwise NaN.
 
     Faults are looked for in what was given, since inside `jit` even constants are
     traced, and per path, so that one bad path of a batch leaves the others alone.

@@ -17,20 +17,20 @@ from ._tables import merge, read_frame, stack, write_frame
 
 
 class SampledPath(eqx.Module):
-    """Samples of a path: times, values, and what is known about gaps and brackets.
+    """Times and values of a path, with gaps, padding and brackets.
 
-    Leading axes of `xs` are batch axes; `ts`, `lengths` and `brackets` may leave out
-    batch axes from the left, and are then shared (call
+    Leading axes of `xs` are batch axes. `ts`, `lengths` and `brackets` may leave out
+    batch axes from the left: they are then shared (call
     [`arborax.SampledPath.broadcast`][] before `jax.vmap(f)(path)`).
 
-    The path meant is the piecewise-linear one through the observed values, stopped at
-    its last valid point. Missing points and padding are exact: increments, time steps
-    and brackets of padding are zero to the last bit.
+    The path is piecewise linear through the observed values and stops at its last valid
+    point. Missing points and padding are exact: increments, time steps and brackets of
+    padding are zero to the last bit.
 
-    A value that interpolation filled in is not an observation. Realised brackets
-    ([`arborax.SampledPath.realised_brackets`][]) are therefore made of the observed
-    increments alone, and a filled, augmented or cut path remembers them (`ticks`).
-    Channels of finite variation, such as time, have no bracket.
+    Realised brackets ([`arborax.SampledPath.realised_brackets`][]) use observed
+    increments only, never a value that interpolation filled in. A filled, augmented or
+    cut path keeps these increments as `ticks`. Channels of finite variation, such as
+    time, have no bracket.
     """
 
     ts: Float[Array, "*#batch times"]
@@ -62,8 +62,8 @@ class SampledPath(eqx.Module):
         - `xs`: values `(..., times, channels)`, real floating. One point is legal.
         - `mask`: boolean, True where observed: `(..., times)` for whole points or
             `(..., times, channels)`. Masked values may be NaN.
-        - `lengths`: number of valid points `(...)`, between 1 and `times`. What stands
-            after them, in any argument, is ignored.
+        - `lengths`: number of valid points `(...)`, between 1 and `times`. All
+            later entries of any argument are ignored.
         - `brackets`: increments of the quadratic covariation over each step,
             `(..., times - 1, channels, channels)`, symmetric. They belong to the
             process and not to its samples, so the mask does not touch them.

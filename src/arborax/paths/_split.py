@@ -136,7 +136,7 @@ class KnotPlan:
     - `knots`: `(windows + 1,)`, float64, moved onto samples within rounding.
     - `cut`: the index arrays and interpolation weights.
     - `stride`: steps per window if all knots fall on samples and all windows have
-        equally many steps (values are then reshaped, not gathered), else `None`.
+        equally many steps (values are then reshaped, not gathered); otherwise `None`.
     """
 
     num_times: int

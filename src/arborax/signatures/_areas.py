@@ -36,8 +36,7 @@ def _element_table(alg: AbstractHopfAlgebra, brackets: bool, means: bool) -> Spa
             for step in steps
         ]
     dense = np.stack([alg.to_primitive(row) for row in rows], axis=1)
-    row, column = np.nonzero(dense)
-    return SparseMap(row, column, dense[row, column], dense.shape)
+    return SparseMap.from_dense(dense)
 
 
 def _log_signatures(alg, increments, areas, brackets, variances) -> Array:

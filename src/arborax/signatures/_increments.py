@@ -84,7 +84,7 @@ def check_leading(shapes: dict[str, tuple]) -> None:
 
 
 def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
-    """What a signature in `alg` needs of a path and of brackets.
+    """Values, brackets and faults of a path, for a signature in `alg`.
 
     A [`arborax.SampledPath`][] brings its own brackets unless others are given.
     """

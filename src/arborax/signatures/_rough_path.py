@@ -22,11 +22,11 @@ from ._signature import expanding_log_of_steps, log_signature_of_steps
 
 
 class RoughPath(eqx.Module):
-    """A sampled path summed up window by window, with the calculus it carries.
+    """The control of a log-ODE: one log-signature per window, and the calculus it
+    carries.
 
-    The one control type: `solve`, the Diffrax bridge and models take it. Built by
-    [`arborax.rough_path`][], or by the method `prepare` of a model. Batches are made
-    with `jax.vmap`.
+    `solve`, the Diffrax bridge and models take it. Made by [`arborax.rough_path`][], or
+    by the method `prepare` of a model. Batches are made with `jax.vmap`.
 
     - `alg`, `calculus`: the algebra, and `"ito"` or `"stratonovich"`.
     - `knots`: ends of the windows.
@@ -34,11 +34,11 @@ class RoughPath(eqx.Module):
     - `times`, `values`, `brackets`: the points of each window, padded by repeating the
         last one, and the brackets of its steps, zero on padding.
     - `left_point`: whether log-signatures are those of left-point sums.
-    - `num_steps`: steps between samples in all windows, if windows were cut by number
-        of steps; `None` if they were cut by time.
-    - `basepoint`: whether the first point is not a sample, but a basepoint.
-    - `straight`: whether the log-signature of a window is all that is known of it, so
-        that the path inside is `exp(theta * log_signature)`.
+    - `num_steps`: steps in all windows, if windows were cut by number of steps; `None`
+        if they were cut by time.
+    - `basepoint`: whether the first point is a basepoint and not a sample.
+    - `straight`: whether only the log-signature of a window is known, so that the path
+        inside is `exp(theta * log_signature)`.
     """
 
     alg: AbstractHopfAlgebra = eqx.field(static=True)
@@ -88,7 +88,7 @@ class RoughPath(eqx.Module):
         **Arguments:**
 
         - `s`, `t`: times, `s <= t`, in the same window.
-        - `window`: its number, if known; else that of `s`.
+        - `window`: its number, if known. `None`: the window of `s`.
         """
         dtype = self.times.dtype
         s, t = jnp.asarray(s, dtype), jnp.asarray(t, dtype)
@@ -131,7 +131,7 @@ def rough_path(
     basepoint: bool = False,
     max_points: int | None = None,
 ) -> RoughPath:
-    """Sum up a sampled path over each knot interval by its log-signature.
+    """The control of a sampled path: its log-signature over each knot interval.
 
     !!! example
 
@@ -151,12 +151,12 @@ def rough_path(
     - `knots`: `(windows + 1,)`, strictly increasing, within the sampled times. They
         need not fall on samples: the path is linear, and its bracket grows linearly,
         between samples.
-    - `brackets`: as in [`arborax.signature`][]. The control is Itô if brackets are
-        given and Stratonovich if not, and remembers it. Realised brackets belong to
-        the step at which an observation arrives, gaps or not; a knot inside a step
-        divides them in proportion to time, so that their sum is kept.
-    - `window`: instead of `knots`, the number of steps per window; the last one is
-        filled up by repeating the last point. Neither: one window for each step.
+    - `brackets`: as in [`arborax.signature`][]. With brackets the control is Itô,
+        without them Stratonovich (`control.calculus`). Realised brackets belong to the
+        step at which an observation arrives; a knot inside a step divides them in
+        proportion to time.
+    - `window`: number of steps per window, instead of `knots`. The last window is
+        padded by its last point. Without both, each step is a window.
     - `basepoint`: prepend a zero sample ([`arborax.add_basepoint`][]), so that the
         control also knows the level at which the path starts.
     - `max_points`: needed only when `ts` is traced, see

@@ -20,7 +20,7 @@ def selected_signature(
 
     Step by step, carrying only [`arborax.algebra.prefix_closure`][] of the keys: for a
     word its prefixes, for a tree its branches. The cost per step is that of the cuts of
-    these keys, whatever `alg.size` is, and no table of `alg` is built: a word of depth
+    these keys; it does not depend on `alg.size`, and no table is built: a word of depth
     5 over 10 channels carries 5 coordinates, where the whole signature has 111,110. For
     more than a small part of the basis [`arborax.signature`][] is faster.
 

@@ -112,8 +112,8 @@ def signature_of_steps(
 ) -> Array:
     """Signature `(..., size)` from increments `(..., steps, dim)` or from values.
 
-    Values `(..., times, dim)` are preferred where they are at hand, since they save
-    running sums.
+    Values `(..., times, dim)` are preferred where they are known: they save running
+    sums.
     """
     lead = (values if steps is None else steps).shape[:-2]
     if is_left_point(brackets) and alg.tree_algebra is not None:
@@ -214,35 +214,30 @@ def signature(
 ) -> Float[Array, "..."]:
     r"""Signature of a sampled path: the pairings $\langle X, k\rangle$, $k$ in `basis`.
 
-    Each segment contributes $\exp_*(\ell)$ with
-    $\ell = \sum_i \delta X^i\, \bullet_i - \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$,
-    and segments are multiplied in order (Chen). The unit coefficient is not stored.
+    Each segment contributes $\exp_*(\ell)$ with $\ell = \sum_i \delta X^i\, \bullet_i -
+    \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$, and segments are multiplied in order
+    (Chen). The unit coefficient is not stored.
 
-    Computed as a fixed linear image of the tensor signature over channels (canonical
-    lift) or over channels and brackets (Itô), itself a few batched matrix products
-    over time. Long paths are cut into blocks which Chen's identity joins, and the
-    backward pass runs it in reverse: for `B` steps in a block (at most 256) the memory
-    of value and gradient is `O(B * size^(3/4) + size + length * dim)` for each path
-    (with brackets `dim^2`; depth two needs no blocks), so it does not grow with
-    `length * size`. Second derivatives keep one signature for each block.
+    Cost: a few batched matrix products over time, then one sparse linear map. For `B`
+    steps in a block (at most 256) value and gradient take memory `O(B * size^(3/4) +
+    size + length * dim)` per path (with brackets `dim^2`): it does not grow with
+    `length * size`. Second derivatives keep one signature per block.
 
     **Arguments:**
 
     - `path`: array `(..., times, dim)` or a [`arborax.SampledPath`][]. A single point
         has the unit signature (zeros). Repeated points contribute nothing.
-    - `alg`: the algebra, with `dim` channels. One that is not of this library works
-        through its interface: its elementary steps say what a step of the path is.
+    - `alg`: the algebra, with `dim` channels. An algebra of your own works through its
+        interface: its elementary steps say what a step of the path is.
     - `brackets`: increments of the quadratic covariation. `None`: canonical
         (Stratonovich, piecewise linear) lift. `"realised"`: $\delta X \delta X^\top$ of
         the observed increments, zero for channels of finite variation, see
-        [`arborax.SampledPath.realised_brackets`][]. An array has no marks and no
-        gaps; time as its first channel is marked by
-        `SampledPath(ts, xs, finite_variation=(0,))`.
-        Array `(..., times - 1, dim, dim)`: supplied, symmetric, differentiable.
-        `"left-point"`: tree coordinates are the left-point iterated sums at every
-        depth, of all channels alike. They use no value that interpolation filled in:
-        missing values are carried forward, and a path that was interpolated is
-        refused. `Shuffle` refuses brackets, `Ito` requires them.
+        [`arborax.SampledPath.realised_brackets`][]. Mark time in the first channel by
+        `SampledPath(ts, xs, finite_variation=(0,))`. Array `(..., times - 1, dim,
+        dim)`: supplied, symmetric, differentiable. `"left-point"`: left-point iterated
+        sums of all channels, at every depth; missing values are carried forward, and a
+        path that was interpolated is refused. `Shuffle` refuses brackets, `Ito`
+        requires them.
 
     **Returns:**
 
@@ -259,9 +254,8 @@ def log_signature(
     """Log-signature of a sampled path: coordinates in `alg.primitive_basis`.
 
     For `Shuffle`, `Ito` and `MuntheKaasWright` these are coefficients of bracketed
-    Lyndon words; for `GrossmanLarson` pairings with trees. The logarithm is taken in
-    words, where it is cheapest, and carried over by a sparse map. Arguments as in
-    [`arborax.signature`][].
+    Lyndon words, for `GrossmanLarson` pairings with trees. Arguments and cost as in
+    [`arborax.signature`][]: the logarithm is taken in words, where it is cheapest.
 
     **Returns:**
 

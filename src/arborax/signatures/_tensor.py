@@ -33,7 +33,7 @@ from ..algebra import AbstractWordAlgebra, SparseMap
 from ._words import selection
 
 
-_CACHE = 2**21  # bytes of streams that a CPU keeps at hand
+_CACHE = 2**21  # bytes of streams that fit into the cache of a CPU
 
 
 class _Group(NamedTuple):
@@ -59,7 +59,7 @@ def _split(n: int, depth: int) -> int:
     """Weight before the chosen letter in words of weight `n`.
 
     The middle; but where prefixes of weight `n - 1` are formed anyway, the last letter:
-    a product with them also makes XLA store what it would else compute many times.
+    a product with them also makes XLA store values that it would compute many times.
     """
     middle = (depth - 1) // 2
     return n - 1 if n - 1 <= middle else (n - 1) // 2
@@ -199,7 +199,7 @@ def tensor_levels(
 ) -> list[Float[Array, "_ batch"]]:
     """Signature of a piecewise linear path, weight by weight, in basis order, from
     increments of the letters of weight one and, for `Ito`, of weight two. The path
-    itself, `values`, saves running sums of the first, if it is at hand.
+    itself, `values`, saves running sums of the first, if it is given.
 
     **Returns:** one array `(words of weight n, batch)` for each weight `n = 1..depth`.
     """

@@ -18,7 +18,7 @@ from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
 from ..paths import SampledPath
-from ..signatures import combine, rough_path
+from ..signatures import rough_path, signature_tree
 from ._base import AbstractSolver
 from ._checks import as_state, check_calculus, check_geometry
 from ._low_storage import CF4
@@ -81,11 +81,9 @@ def dyadic_control(
     )
     grid[-1] = np.asarray(filled[-1])
     control = rough_path(None, path, alg, knots=grid, brackets=brackets)
-    group = alg.exp(alg.from_primitive(control.log_signatures))
+    _, *coarser = signature_tree(control).levels
     out = [control.log_signatures]
-    for _ in range(levels):
-        group = combine(group[0::2], group[1::2], alg)
-        out.append(alg.to_primitive(alg.log(group)))
+    out += [alg.to_primitive(alg.log(group)) for group in coarser]
     return DyadicControl(alg, control.calculus, control.knots, tuple(out[::-1]))
 
 
@@ -99,7 +97,7 @@ def _step(field: WindowField, solver: AbstractSolver, substeps: int, y, lam, t0,
 
 
 def _shares(control: DyadicControl) -> np.ndarray:
-    """What share of the tolerance each finest interval may use."""
+    """The share of the tolerance that each finest interval may use."""
     finest = np.asarray(control.levels[-1])
     increments = finest[:, control.alg.primitive_weights == 1]
     squares = np.sum(increments**2, axis=1)

@@ -32,7 +32,7 @@ class RoughTerm(diffrax.AbstractTerm):
 
     Over a step the control is the log-signature of the driver, and the vector field the
     lifted fields of all primitives. Use it with [`arborax.LogODE`][] on any geometry,
-    or in flat space with an explicit Diffrax solver as it is.
+    or in flat space directly with an explicit Diffrax solver.
 
     Steps must not cross a knot (the log-signature of a step is taken inside one
     window): step to the knots with `diffrax.StepTo(control.knots)`, or clip with
@@ -41,7 +41,7 @@ class RoughTerm(diffrax.AbstractTerm):
     [`arborax.debug_checks`][]. (`diffeqsolve` always runs compiled.)
 
     Itô equations need a solver of order 2 at least. [`arborax.LogODE`][] refuses
-    others; a Diffrax solver used as it is cannot be checked.
+    others; a Diffrax solver used directly cannot be checked.
 
     **Arguments:**
 

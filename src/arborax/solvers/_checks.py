@@ -1,4 +1,4 @@
-"""What a solve refuses before it runs: controls, states, and what to save."""
+"""Checks before a solve: controls, states, and what to save."""
 
 from typing import Any, NamedTuple
 
@@ -126,8 +126,8 @@ def as_times(ts: Any, knots: Array) -> tuple[Array, Array]:
 
 
 class Saved(NamedTuple):
-    """What a solve returns: the start, the end, every so many knots, other times, and
-    what `Solution.evaluate` needs."""
+    """Which states a solve saves: the start, the end, those at every `every`-th knot,
+    those at other times, and the data of `Solution.evaluate`."""
 
     t0: bool
     t1: bool

@@ -204,19 +204,9 @@ def as_solver(
     geometry: AbstractGeometry | None = None,
     calculus: str = "stratonovich",
 ) -> AbstractSolver:
-    """The scheme that a user's `solver` stands for.
-
-    **Arguments:**
-
-    - `solver`: a scheme of arborax, or an explicit Diffrax Runge-Kutta solver, which
-        becomes an [`arborax.EuclideanRK`][].
-    - `geometry`, `calculus`: refuse a scheme that cannot move on the geometry, or does
-        not fit the calculus. Without a geometry nothing is checked.
-
-    **Returns:**
-
-    An [`arborax.AbstractSolver`][].
-    """
+    """The scheme that a user's `solver` stands for; an explicit Diffrax Runge-Kutta
+    solver becomes an [`arborax.EuclideanRK`][]. With a `geometry`, refuse a scheme that
+    cannot move there or does not fit the `calculus`."""
     if not isinstance(solver, AbstractSolver):
         if not isinstance(getattr(solver, "tableau", None), diffrax.ButcherTableau):
             raise TypeError(

@@ -1,4 +1,4 @@
-"""What a solve returns, and states between its knots."""
+"""The result of a solve, and states between its knots."""
 
 from typing import Any
 
@@ -74,16 +74,16 @@ class DenseStates(eqx.Module):
 
 
 class Solution(eqx.Module):
-    """A solution of a rough differential equation.
+    """The solution of a rough differential equation.
 
     - `ts`: times at which states were saved, shape `(times,)`, in the dtype of the
         knots.
     - `ys`: the states, with leading axis `times`.
-    - `result`: a member of [`arborax.RESULTS`][]; compare with `RESULTS.successful`,
+    - `result`: a member of [`arborax.RESULTS`][]. Compare it with `RESULTS.successful`,
         or print it.
-    - `stats`: numbers of windows, steps and field evaluations.
-    - `dense`: what `evaluate` needs, or `None`.
-    - `states`: the states at the knots for `evaluate`; `None` if `ys` are these.
+    - `stats`: numbers of windows and steps.
+    - `dense`: the data that `evaluate` needs, or `None`.
+    - `states`: the states at the knots for `evaluate`; `None` if they are `ys`.
     """
 
     ts: Real[Array, " times"]
@@ -94,15 +94,13 @@ class Solution(eqx.Module):
     states: PyTree[Array] | None = None
 
     def evaluate(self, t: Any) -> PyTree[Array]:
-        """States at any times within the knots, as `SaveAt(ts=..)` gives them.
-
-        The state is found from that at the start of its window, in the way that the
-        `interpolation` of the solve says.
+        """States at any times within the knots, as `SaveAt(ts=..)` gives them. The
+        `interpolation` of the solve says how they are found.
 
         **Arguments:**
 
-        - `t`: a time, or an array of times. Known times outside the knots are an
-            error; in compiled code their states are NaN.
+        - `t`: a time, or an array of times. Known times outside the knots are an error;
+            in compiled code their states are NaN.
 
         **Returns:**
 

@@ -38,7 +38,7 @@ def build_field(
     y0: PyTree[Array],
     args: PyTree = None,
 ) -> WindowField:
-    """Lift the fields for a control, refusing whatever can be seen to be wrong."""
+    """The fields lifted for a control, after all checks of shapes and calculus."""
     check_calculus(control.calculus, geometry)
     if isinstance(fields, WindowField):
         field = fields
@@ -58,7 +58,7 @@ def build_field(
 def _check_interpolation(
     kind: str, saveat: diffrax.SaveAt | None, control, geometry: AbstractGeometry
 ) -> Saved:
-    """What to save, if the states between knots that this needs can be found."""
+    """Which states to save; refused if states between knots cannot be found."""
     as_choice("interpolation", kind, ("log-ode", "geodesic", "linear"))
     if kind == "linear" and not geometry.flat:
         raise ValueError(
@@ -101,7 +101,7 @@ def judge(geometry: AbstractGeometry, y0, last, saved) -> RESULTS:
 def _dense_states(
     kind: str, knots, states, field: WindowField, solver, substeps: int, control
 ) -> DenseStates:
-    """What finds states between knots."""
+    """The data from which `evaluate` finds states between knots."""
     if kind != "log-ode":
         return DenseStates(knots, field.geometry, kind)
     if not is_concrete(states):
@@ -151,11 +151,12 @@ def solve(
 
     In each window the state follows the flow, over unit time, of the window field
     $L = \sum_p \lambda^p F(p)$ of the log-signature $\lambda$ of the driver
-    ([`arborax.lift`][]). One `lax.scan` runs over the windows. Batch with `jax.vmap`.
+    ([`arborax.lift`][]). Cost: one scan over the windows, with as many evaluations of
+    the window field per window as the scheme has stages. Batch with `jax.vmap`.
 
-    A control made with brackets gives the Itô solution with respect to the connection
-    of the geometry; one made without gives the Stratonovich solution, in the tree
-    algebras as well (`control.calculus` says which).
+    A control with brackets gives the Itô solution with respect to the connection of
+    the geometry. A control without brackets gives the Stratonovich solution, in the
+    tree algebras too. `control.calculus` says which one it is.
 
     !!! example
 
@@ -172,14 +173,14 @@ def solve(
 
     - `fields`: `fields(y)` or `fields(t, y, args)` returning the `d` driving fields in
         frame coordinates, shape `(d, geometry.dim)`, or a list of `d` callables; see
-        [`arborax.lift`][]. `t` has the dtype of the knots, whatever that of the state.
+        [`arborax.lift`][]. `t` has the dtype of the knots.
     - `y0`: the initial state, a point of the geometry.
     - `control`: from [`arborax.rough_path`][].
     - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
     - `solver`: the scheme inside a window; by default `CFEES25`, or for
         [`arborax.LinearFields`][] the exact flow, `Magnus`. In flat space an explicit
-        Diffrax Runge-Kutta solver such as `diffrax.Tsit5()` may be given as it is;
-        elsewhere wrap it by [`arborax.RKMK`][].
+        Diffrax Runge-Kutta solver such as `diffrax.Tsit5()` works directly; on other
+        geometries wrap it by [`arborax.RKMK`][].
     - `substeps`: number of steps of the scheme in each window.
     - `args`: passed to `fields(t, y, args)`; any PyTree. Its arrays are differentiated,
         with either adjoint.
@@ -191,13 +192,13 @@ def solve(
         these only with `dense=True`.
     - `interpolation`: how states between knots are found from that at the start of
         their window: `"log-ode"` solves the window again with the log-signature up to
-        the time asked for, so that the output is as rough as it should be; `"geodesic"`
-        is cheaper, and smooth between knots; `"linear"` is for flat spaces.
+        that time, and is as rough as the driver; `"geodesic"` is cheaper, and smooth
+        between knots; `"linear"` is for flat spaces.
     - `adjoint`: [`arborax.CheckpointedAdjoint`][] or [`arborax.ReversibleAdjoint`][].
-    - `throw`: whether failure is an error. If it is, a failed solve raises a
-        `ValueError`; in compiled code all its states are NaN instead, and `result` says
-        why (within [`arborax.debug_checks`][] compiled code raises). With
-        `throw=False` states are left as they are: look at `result`.
+    - `throw`: whether failure is an error. A failed solve then raises a `ValueError`;
+        in compiled code all its states are NaN, and `result` says why (within
+        [`arborax.debug_checks`][] compiled code raises). With `throw=False` states are
+        left as they are: look at `result`.
 
     **Returns:**
 

@@ -76,8 +76,8 @@ def run(
 ) -> tuple[PyTree[Array], PyTree[Array] | None]:
     """All windows, one after another: the last state, and all if `save`.
 
-    `save(y, z, row)` keeps something else: from the states at the ends of a window and
-    its row, `(lam, t0, t1)` and what belongs to it of the arrays `inside`.
+    `save(y, z, row)` says what to keep instead: from the states at the ends of a window
+    and its row, `(lam, t0, t1)` and its part of the arrays `inside`.
 
     `by_index` reads the log-signatures in place. Under `vmap` a scan over them would
     copy them first, to bring windows in front of the batch; but reverse mode needs it.
@@ -144,17 +144,11 @@ def scan_windows(
     control: RoughPath,
     read: Callable,
 ) -> PyTree[Array]:
-    """What is read of each window; the scan of models.
+    """`read(y, z, window)` of each window, from the states at its ends and the window,
+    a control by itself: the scan of models. All checks are the caller's.
 
     Windows are recomputed in the backward pass: their intermediate values would fill
     memory, and writing them costs several times the arithmetic.
-
-    **Arguments:**
-
-    - `field`, `solver`, `substeps`, `y0`: as in `run`; all checks are the caller's.
-    - `control`: from [`arborax.rough_path`][].
-    - `read`: `read(y, z, window)` is what to keep of a window, from the states at its
-        ends and the window, a control by itself.
     """
     lams = control.log_signatures.astype(jtu.tree_leaves(y0)[0].dtype)
     return run(

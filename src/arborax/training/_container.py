@@ -53,17 +53,8 @@ def _to_bytes(x: np.ndarray) -> bytes:
 
 
 def encode(arrays: Mapping[str, Any], meta: Mapping[str, Any]) -> bytes:
-    """Packs named arrays and a JSON-able `meta` into the bytes of one file.
-
-    **Arguments:**
-
-    - `arrays`: name to array (NumPy or JAX; also `bfloat16`, complex, bool, integers).
-    - `meta`: anything `json` can write; tuples come back as lists.
-
-    **Returns:**
-
-    The bytes, the same for the same input.
-    """
+    """Packs named arrays (also `bfloat16`, complex, bool, integers) and a JSON-able
+    `meta` into the bytes of one file; the same input gives the same bytes."""
     entries, chunks, offset = [], [], 0
     for name, value in arrays.items():
         x = np.asarray(value)
@@ -130,18 +121,9 @@ def _decode_header(raw: bytes, source: str) -> tuple[dict, int]:
 
 
 def decode(raw: bytes, source: str = "the file") -> tuple[dict[str, np.ndarray], Any]:
-    """Unpacks and checks the bytes of `encode`.
-
-    **Arguments:**
-
-    - `raw`: the whole content of a file.
-    - `source`: how error messages name it.
-
-    **Returns:**
-
-    `(arrays, meta)`. Raises `FileFormatError` for a foreign, truncated, damaged or
-    newer file.
-    """
+    """Unpacks and checks the bytes of `encode`: `(arrays, meta)`. Raises
+    `FileFormatError` for a foreign, truncated, damaged or newer file, which `source`
+    names."""
     header, start = _decode_header(raw, source)
     arrays: dict[str, np.ndarray] = {}
     for entry in header["arrays"]:

@@ -106,7 +106,7 @@ class Placement:
             return
         if not isinstance(mesh, Mesh):
             raise TypeError(f"`mesh` must be a `jax.sharding.Mesh`, got {shown(mesh)}.")
-        # Automatic axes, whatever the caller's: objectives need no sharding rules.
+        # Automatic axes, for any mesh of the caller: objectives need no sharding rules.
         self.mesh = Mesh(mesh.devices, mesh.axis_names)
         self.replicated = NamedSharding(self.mesh, PartitionSpec())
         self.split = NamedSharding(self.mesh, PartitionSpec(self.mesh.axis_names))

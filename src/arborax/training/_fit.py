@@ -56,9 +56,9 @@ def fit(
 ) -> FitResult:
     """Trains a model, and returns the best one by a validation metric.
 
-    The step is compiled once, its buffers donated; the caller's model is left as it is.
-    All randomness follows from `key` and the number of the step, so a run that was
-    killed and resumed gives bit for bit the result of one that was not.
+    The step is compiled once. The caller's model is not changed. All randomness follows
+    from `key` and the number of the step, so a run that was killed and resumed gives
+    bit for bit the same result.
 
     **Arguments:**
 
@@ -77,17 +77,17 @@ def fit(
     - `learning_rate`: number or Optax schedule; default 1e-3 (AdamW), 5e-4 (Muon).
     - `weight_decay`: decoupled decay, default 1e-6.
     - `clip`: largest global gradient norm, applied before the optimiser.
-    - `average`: decay, below one, of a moving average of the parameters. If given, the
-        average is what is validated, selected and returned: noisy objectives leave
-        parameters that wander, and their average is nearer the middle. It remembers
-        about `1 / (1 - average)` steps; early on fewer, `min(average, (1+n)/(10+n))`.
+    - `average`: decay, below one, of a moving average of the parameters. The average is
+        then validated, selected and returned, which helps with noisy objectives. It
+        covers about `1 / (1 - average)` steps, and fewer early on: the decay at step
+        `n` is `min(average, (1+n)/(10+n))`.
     - `steps` or `epochs`: how long; exactly one. Epochs only with data in memory.
     - `batch_size`: for data in memory; default all of it. A last partial batch is left
         out of the epoch.
-    - `validation`: what the metric gets; without a metric, a pytree like `data`.
+    - `validation`: passed to the metric; without a metric, a pytree like `data`.
     - `metric`: `metric(model, validation, key) -> value` or `(value, dictionary)`,
-        always with the same key; called plainly, so `eqx.filter_jit` what is slow in
-        it. Default: the mean of the objective over `validation`.
+        always with the same key. It is not compiled: use `eqx.filter_jit` inside where
+        it is slow. Default: the mean of the objective over `validation`.
     - `mode`: whether a `"min"` or a `"max"` of the metric is sought.
     - `validate_every`: steps between validations; default one epoch, or a twentieth of
         the run. The model before the first step counts too.
@@ -278,7 +278,7 @@ def _total_steps(per_epoch: int | None, steps: Any, epochs: Any) -> int:
 def _fingerprint(
     key: Any, source: Any, mode: str, average: float | None
 ) -> dict[str, Any]:
-    """What must be equal in a run and its continuation, as JSON has it."""
+    """Facts that must be equal in a run and its continuation, as JSON."""
     return {
         "key": (jr.key_data(key) if is_key(key) else key).tolist(),
         "samples": source.samples,

@@ -1,12 +1,9 @@
 """The training loop behind `fit`."""
 
 import dataclasses
-import signal
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from types import FrameType
 from typing import Any
 
 import equinox as eqx
@@ -22,43 +19,11 @@ from ._checkpoints import (
     unpack,
 )
 from ._distributed import any_process, broadcast_bytes, copied, is_main, Placement
+from ._interrupt import InterruptGuard
 from ._result import Event, FitResult, History, StopReason, Timings
 from ._step import CompiledStep, nonfinite_leaves, StepOutput, TrainState
 from ._validation import Best, Validator
 from .trackers import plain, Progress, Tracker
-
-
-class InterruptGuard:
-    """A context in which the first SIGINT sets `requested`, the second raises.
-
-    A step donates its buffers: interrupted in the middle it would leave no state to
-    save. Outside the main thread Python delivers no signals, and the guard does
-    nothing.
-    """
-
-    def __init__(self):
-        self.requested = False
-        self._previous: Any = None
-        self._active = False
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
-            raise KeyboardInterrupt
-        self.requested = True
-
-    def __enter__(self) -> "InterruptGuard":
-        if threading.current_thread() is threading.main_thread():
-            current = signal.getsignal(signal.SIGINT)
-            # Only Python's own handler is replaced: another one has its own plan.
-            if current is signal.default_int_handler:
-                self._previous = signal.signal(signal.SIGINT, self._handle)
-                self._active = True
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._active:
-            signal.signal(signal.SIGINT, self._previous)
-            self._active = False
 
 
 @dataclasses.dataclass
@@ -112,8 +77,6 @@ class Run:
     _pending: deque[tuple[int, StepOutput]] = dataclasses.field(default_factory=deque)
     _hook_stop: bool = False
 
-    # --- the state, as others see it -------------------------------------------------
-
     def build(self, params: Any) -> Any:
         """A model of independent arrays on the default device."""
         return eqx.combine(self.place.local(params), self.frozen, self.static)
@@ -134,8 +97,6 @@ class Run:
         for hook in self.hooks:
             event = Event(kind, step, record, lambda: self.build(self.shown))
             self._hook_stop |= hook(event) is True
-
-    # --- checkpoints -----------------------------------------------------------------
 
     def _saved_tree(self) -> dict[str, Any]:
         best = self.shown if self.best_params is None else self.best_params
@@ -197,8 +158,6 @@ class Run:
         self.best = Best(**meta["best"])
         self.clock = Clock(**meta["clock"])
         self.step = self.saved_step = step
-
-    # --- steps and validation --------------------------------------------------------
 
     def _epoch(self, step: int) -> int | None:
         per_epoch = self.source.steps_per_epoch
@@ -316,8 +275,6 @@ class Run:
             if (wanted := self._wanted(guard, validates or saves)) is not None:
                 self.drain()
                 return "non-finite" if self.failure is not None else wanted
-
-    # --- the end ---------------------------------------------------------------------
 
     def to_result(self, start: dict[str, Any]) -> FitResult:
         """Runs with Ctrl-C deferred, and closes what was opened."""

@@ -77,15 +77,8 @@ def make_optimiser(
     weight_decay: float | None,
     clip: float | None,
 ) -> Any:
-    """The Optax transformation of a `fit` call: global-norm clipping, then the rule.
-
-    **Arguments:**
-
-    - `optimiser`: `"adamw"`, `"muon"`, `"muon-published"` or an Optax transformation.
-    - `learning_rate`, `weight_decay`: for the named ones; `None` for the defaults (1e-3
-        for AdamW, 5e-4 for Muon; decay 1e-6). Not allowed beside a transformation.
-    - `clip`: largest global gradient norm; `None` for no clipping.
-    """
+    """The Optax transformation of a `fit` call: global-norm clipping (`None`: none),
+    then the rule. `learning_rate` and `weight_decay` belong to the named rules."""
     optax = require("optax", "train", "abx.fit")
     for name, value in (
         ("learning_rate", learning_rate),

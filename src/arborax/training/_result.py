@@ -1,4 +1,4 @@
-"""What `fit` returns."""
+"""The result of `fit`, and the events of its hooks."""
 
 import dataclasses
 from typing import Any, Literal
@@ -18,7 +18,7 @@ class History:
     - `loss`, `gradient_norm`: one number per step, before the update of that step.
     - `aux`: for each scalar the objective returned by name, one number per step.
     - `validation`: one record per validation: `step`, `metric`, `seconds` (since the
-        start, without compilation), and what else the metric returned.
+        start, without compilation), and the other numbers of the metric.
     """
 
     loss: list[float] = dataclasses.field(default_factory=list)
@@ -84,8 +84,8 @@ class FitResult:
     - `best_step`, `best_metric`: of the returned model; `best_metric` is `None` without
         validation.
     - `failure`: after a non-finite loss or gradient, a record of `step`, `epoch`,
-        `loss`, `gradient_norm` and the `aux` of that step (such as the window); else
-        `None`.
+        `loss`, `gradient_norm` and the `aux` of that step (such as the window);
+        otherwise `None`.
     - `timings`: see `Timings`.
     """
 
@@ -103,7 +103,7 @@ class FitResult:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """What a hook is told.
+    """The argument of a hook.
 
     **Fields:**
 

@@ -12,16 +12,15 @@ from ._structure import Reader, Writer
 def save(path: str | os.PathLike, model: Any) -> None:
     """Saves a model in one file: JSON header, then the raw bytes of its arrays.
 
-    The header describes the model completely, with classes and functions by their
-    names: no code, no pickle. Classes and functions of your own are registered first
-    ([`arborax.register`][]). The file appears whole or not at all (written beside,
-    flushed, renamed).
+    The header describes the model completely and names its classes and functions: no
+    code, no pickle. Register classes and functions of your own first
+    ([`arborax.register`][]). The file appears whole or not at all.
 
     **Arguments:**
 
     - `path`: the file to write; an existing one is replaced.
     - `model`: an `eqx.Module`, or lists, tuples and dictionaries of modules, arrays,
-        numbers and strings. Arrays keep their dtype bit by bit.
+        numbers and strings. Arrays keep their dtype and every bit.
 
     !!! example
 
@@ -43,12 +42,12 @@ def save(path: str | os.PathLike, model: Any) -> None:
 
 
 def load(path: str | os.PathLike) -> Any:
-    """Loads what [`arborax.save`][] wrote, bit by bit the same.
+    """Loads the model that [`arborax.save`][] wrote, equal in every bit.
 
     **Returns:**
 
     The model. Raises `FileFormatError` (a `ValueError`) if the file is foreign,
-    damaged, truncated or of another format, or needs a class that is not known here.
+    damaged, truncated or of another format, or names a class that is not known here.
     """
     source = str(path)
     with open(path, "rb") as file:

@@ -21,8 +21,8 @@ from ._distributed import Placement
 
 
 class TrainState(NamedTuple):
-    """What a step changes. `good` are the last parameters whose loss was finite,
-    `averaged` their moving average, if one is kept."""
+    """The state that a step changes. `good` are the last parameters whose loss was
+    finite, `averaged` their moving average, if one is kept."""
 
     params: Any
     good: Any
@@ -33,7 +33,7 @@ class TrainState(NamedTuple):
 
 
 class StepOutput(NamedTuple):
-    """What a step reports."""
+    """The report of a step."""
 
     loss: Any
     gradient_norm: Any

@@ -21,7 +21,7 @@ class Writer:
     """`describe` turns a value into JSON and collects its `arrays` by their paths.
 
     `None`, booleans, integers, finite floats, strings and lists stand for themselves;
-    everything else is a dictionary with one entry, the tag and its content:
+    other values are a dictionary with one entry, the tag and its content:
 
     | tag | content |
     |---|---|

@@ -274,7 +274,7 @@ def self_floor(
     repeats: int = 20,
     seed: int = 0,
 ) -> Floor:
-    """What a perfect model would score: the statistic between disjoint random halves.
+    """The score of a perfect model: the statistic between disjoint random halves.
 
     **Arguments:**
 

@@ -16,7 +16,7 @@ from ._container import write_atomically
 
 @runtime_checkable
 class Tracker(Protocol):
-    """What `fit` needs of a tracker."""
+    """The interface of a tracker."""
 
     def log(self, record: dict[str, Any], step: int) -> None:
         """Takes the record of a step, a validation or an event."""
@@ -78,7 +78,7 @@ class JSONL:
             raise OSError(error.errno, error.strerror, str(self._path)) from error
 
     def close(self) -> None:
-        # What could not be written was reported by `log`.
+        # Failed writes were reported by `log`.
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -149,7 +149,7 @@ def trackio(**options: Any) -> Tracker:
 
 @runtime_checkable
 class Progress(Protocol):
-    """What `fit` needs of a progress bar."""
+    """The interface of a progress bar."""
 
     def update(self, step: int, info: dict[str, float]) -> None:
         """Shows that `step` steps are done, with a few numbers."""
