@@ -1,4 +1,4 @@
-"""Pieces that the experiments which generate paths have in common."""
+"""Shared pieces of the experiments that generate paths."""
 
 from collections.abc import Callable, Iterator
 from typing import Any, Literal

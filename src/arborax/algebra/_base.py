@@ -251,7 +251,7 @@ def _divide(x, k: int):
 
 
 def _same_leading(a, b) -> tuple[Any, Any]:
-    """Broadcast the leading axes explicitly, so strict rank promotion stays happy."""
+    """Broadcast the leading axes explicitly, as strict rank promotion demands."""
     mixed = isinstance(a, np.ndarray) != isinstance(b, np.ndarray)
     if a.shape == b.shape and not mixed:
         return a, b

@@ -1,4 +1,4 @@
-"""Selected coordinates: what has to be carried to know a few entries of a signature."""
+"""Selected coordinates: the keys to carry along for a few entries of a signature."""
 
 import dataclasses
 import functools as ft

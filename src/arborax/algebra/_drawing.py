@@ -1,4 +1,4 @@
-"""Trees and forests for people: bracket notation and small drawings."""
+"""Trees and forests in bracket notation and as small drawings."""
 
 from collections.abc import Sequence
 

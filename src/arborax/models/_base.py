@@ -80,7 +80,7 @@ class AbstractModel(eqx.Module):
 
         **Arguments:**
 
-        - `path`: what was observed.
+        - `path`: the observed samples.
         - `future`: later samples, for instance of channels that are known in advance
             (time) with the others held or extrapolated. If the path has brackets they
             need brackets of their own; the step that joins the two has none. Channels

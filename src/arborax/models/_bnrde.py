@@ -39,7 +39,7 @@ class BNRDE(AbstractWindowModel):
         equations, arXiv:2606.05272 (2026).
     """
 
-    # Said again for type checkers, which would give a subclass another one.
+    # Repeated for type checkers, which would give a subclass another one.
     __init__ = AbstractWindowModel.__init__
 
     @property

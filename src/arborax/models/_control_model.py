@@ -96,7 +96,7 @@ class AbstractControlModel(AbstractCausalModel):
 
 
 def check_algebra(alg: Any) -> None:
-    """Refuse what is not an algebra."""
+    """Refuse all but algebras."""
     if not isinstance(alg, AbstractHopfAlgebra):
         raise TypeError(
             f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."

@@ -165,7 +165,7 @@ class NCDE(AbstractNCDE):
         equations for irregular time series, NeurIPS 2020.
     """
 
-    # Said again for type checkers, which would give a subclass another one.
+    # Repeated for type checkers, which would give a subclass another one.
     __init__ = AbstractNCDE.__init__
 
     def velocity(self, s, piece):

@@ -102,8 +102,8 @@ class AbstractWindowModel(AbstractControlModel):
             state, whose output is linear.
         - `solver`: by default `Heun` for vectors, `CFEES25` on a manifold.
         - `substeps`: solver steps per window.
-        - `basepoint`: whether a zero sample is prepended, see below.
-        - `interpolation`: how outputs between knots are found, see below.
+        - `basepoint`: whether a zero sample is prepended.
+        - `interpolation`: how outputs between knots are found.
         - `calculus`: fixed by `Shuffle` and `Ito`. The tree algebras default to Itô.
         - `brackets`: `"realised"`: where the path of an Itô model brings no brackets,
             use products of observed increments
@@ -200,7 +200,7 @@ class AbstractWindowModel(AbstractControlModel):
     def _solve(
         self, control: RoughPath, read: Callable, points: int | None
     ) -> PyTree[Array]:
-        """Outputs from what is read of each window; `points` of them, or all."""
+        """Outputs from the readings of each window; `points` of them, or all."""
         y0 = self.initial_state(control.values[0, 0])
         rest = scan_windows(
             self.window_field, self.solver, self.substeps, y0, control, read

@@ -7,7 +7,6 @@ import numpy as np
 
 from .._inputs import as_real
 from ._sampled import SampledPath
-from ._tables import merge
 
 
 def merge_channels(
@@ -47,9 +46,25 @@ def merge_channels(
             "give one sequence of times and one of values per channel, got "
             f"{len(times)} and {len(values)}."
         )
-    for k, x in enumerate(values):
-        if not np.all(np.isfinite(as_real("values", x))):
+    rows: list[Any] = []
+    for k, (t, x) in enumerate(zip(times, values)):
+        t, x = np.asarray(as_real("times", t)), np.asarray(as_real("values", x))
+        if t.ndim != 1 or t.shape != x.shape or not t.size:
+            raise ValueError(
+                f"channel {k} must have as many values as times, one of each at least; "
+                f"got shapes {x.shape} and {t.shape}."
+            )
+        if not (np.all(np.diff(t) > 0) and np.all(np.isfinite(t))):
+            raise ValueError(f"the times of channel {k} must be strictly increasing.")
+        if not np.all(np.isfinite(x)):
             raise ValueError(f"the values of channel {k} must be finite.")
-    ts, xs, mask, _ = merge(list(zip(times, values)))
-    path = SampledPath(ts, xs, mask, finite_variation=finite_variation, check=False)
+        rows.append((t, x))
+    union = np.unique(np.concatenate([t for t, _ in rows]))
+    dtype = np.result_type(*(x.dtype for _, x in rows))
+    xs = np.full((union.size, len(rows)), np.nan, dtype)
+    for k, (t, x) in enumerate(rows):
+        xs[np.searchsorted(union, t), k] = x
+    path = SampledPath(
+        union, xs, mask=~np.isnan(xs), finite_variation=finite_variation, check=False
+    )
     return path.filled("forward")

@@ -13,7 +13,7 @@ C = TypeVar("C")
 
 @dataclasses.dataclass(frozen=True)
 class TrainingConfig:
-    """What all configurations have; a subclass adds fields and other defaults.
+    """The fields of all configurations; a subclass adds fields and other defaults.
 
     **Fields:**
 

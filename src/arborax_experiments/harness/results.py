@@ -119,7 +119,7 @@ class RunFolder:
 
 
 def machine() -> dict[str, Any]:
-    """What the run was made on, without names."""
+    """The machine of the run, without names."""
     return {
         "cpu_count": os.cpu_count(),
         "architecture": platform.machine(),

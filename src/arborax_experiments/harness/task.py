@@ -1,4 +1,4 @@
-"""The protocol of an experiment: what a run, a table and a report ask of it."""
+"""The protocol of an experiment, for runs, tables and reports."""
 
 import abc
 import contextlib
@@ -34,7 +34,7 @@ class Stage:
     - `unread`: fields of the configuration that do not matter to this stage.
     - `keep`: from the result of `fit` to the result with the weights that are kept.
     - `facts`: added to the record.
-    - `loss_every`: the record holds the loss of every so many steps.
+    - `loss_every`: the record holds the loss of every `loss_every`-th step.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """What a run has to say once its model is trained.
+    """The result of a trained model on the test data.
 
     **Fields:**
 
@@ -108,7 +108,7 @@ class AbstractTask(abc.ABC):
         return config
 
     def context(self, config: Any) -> contextlib.AbstractContextManager:
-        """What a run happens in, for instance `jax.enable_x64(True)`."""
+        """The context of a run, for instance `jax.enable_x64(True)`."""
         return contextlib.nullcontext()
 
     @abc.abstractmethod

@@ -97,7 +97,7 @@ def finished_stage(
 
 
 def stage_record(stage: Stage, fitted: FitResult) -> dict[str, Any]:
-    """What `result.json` keeps of a stage."""
+    """The entry of a stage in `result.json`."""
     losses = fitted.history.loss[:: stage.loss_every]
     return {
         "objective": stage.name,
