@@ -183,6 +183,31 @@ def control(container, ts, xs, alg, knots, brackets, window, s):
     return out, out.log_signature(out.t0, out.t0 + s, 0)
 
 
+def sde(y0, ts, drift, diffusion, **options):
+    """A few paths; `drift` and `diffusion` are factors, or callables of their own."""
+    wrapped = [
+        f if callable(f) or f is None else (lambda y, f=f: f * y)
+        for f in (drift, diffusion)
+    ]
+    return abx.solve_sde(*wrapped, y0, ts, **options)
+
+
+def matrix_noise(y):
+    return 0.1 * jnp.ones((2, 3))
+
+
+def wrong_shape(y):
+    return jnp.ones((5, 2))
+
+
+def a_list(y):
+    return [1.0, 2.0]
+
+
+def a_number(y):
+    return 0.1
+
+
 ALGEBRAIC = dict(container=st.booleans(), **PATH, alg=algebras, brackets=modes)
 
 
@@ -324,6 +349,68 @@ CASES = [
             brackets=modes,
             window=st.one_of(st.none(), counts),
             s=st.sampled_from([0.0, 0.1]),
+        ),
+    ),
+    (
+        "solve_sde",
+        sde,
+        dict(
+            y0=spoilt(st.just(np.array([1.0, 0.5]))),
+            ts=times,
+            drift=mostly(
+                st.sampled_from([-0.1, a_number]),
+                st.sampled_from([None, a_list, wrong_shape, np.nan]),
+            ),
+            diffusion=mostly(
+                st.sampled_from([0.2, matrix_noise]),
+                st.sampled_from([None, a_list, a_number, wrong_shape, np.inf]),
+            ),
+            key=keys,
+            calculus=mostly(st.sampled_from(["ito", "stratonovich"]), st.just("typo")),
+            paths=mostly(st.sampled_from([None, 4]), counts),
+            windows=counts,
+            levy_area=mostly(st.sampled_from(["foster", "davie", None]), st.just("x")),
+            weak_order=mostly(st.just(1), counts),
+            antithetic=mostly(st.just(False), st.sampled_from([True, 1, "yes"])),
+            chunk=mostly(st.none(), counts),
+        ),
+    ),
+    (
+        "brownian_areas",
+        abx.brownian_areas,
+        dict(
+            key=keys,
+            ts=times,
+            dim=counts,
+            shape=st.sampled_from([(), (2,), 3, "2", (1.5,)]),
+            method=mostly(st.sampled_from(["foster", "davie", None]), st.just("typo")),
+            dtype=st.sampled_from([None, np.float32, np.int32]),
+        ),
+    ),
+    (
+        "rough_path_from_areas",
+        abx.rough_path_from_areas,
+        dict(
+            ts=times,
+            increments=spoilt(arrays(3, 2)),
+            areas=spoilt(arrays(3, 1)),
+            alg=algebras,
+            brackets=modes,
+            variances=mostly(st.none(), spoilt(st.just(np.ones((3, 2))))),
+        ),
+    ),
+    (
+        "square_root_driver",
+        abx.square_root_driver,
+        dict(
+            ts=times,
+            v0=mostly(st.just(0.04), st.sampled_from([-1.0, np.nan, "v", None])),
+            kappa=mostly(st.just(1.5), st.sampled_from([0.0, -1.0, np.inf, "k"])),
+            theta=mostly(st.just(0.04), st.sampled_from([-0.1, np.nan, None])),
+            sigma=mostly(st.just(0.9), st.sampled_from([0.0, -1.0, np.nan])),
+            rho=mostly(st.just(-0.7), st.sampled_from([-1.5, np.nan, "r"])),
+            shape=st.sampled_from([(), 3, "2"]),
+            key=keys,
         ),
     ),
 ]

@@ -53,7 +53,7 @@ def as_state(
                 "without a `geometry` the state is one vector of shape (n,), got "
                 f"{y0.shape}. For a batch of states use `jax.vmap` over `y0`; for "
                 "points of a manifold give its `geometry`; for a number write "
-                "`y0[None]`."
+                "`jnp.array([y0])`."
             )
         geometry = Euclidean(y0.shape[0])
     geometry.check_shape(y0)

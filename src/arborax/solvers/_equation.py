@@ -43,8 +43,9 @@ class Equation(eqx.Module):
             value = jnp.asarray(call(self.diffusion, self.timed[1], t, z, args), dtype)
             return jnp.diag(value) if self.diagonal else value.T
 
-        drift = jnp.asarray(call(self.drift, self.timed[0], t, y, args), dtype)
         v = columns(y)
+        drift = jnp.asarray(call(self.drift, self.timed[0], t, y, args), dtype)
+        drift = jnp.broadcast_to(drift, v.shape[1:])
         if self.corrected:
             for i in range(self.noise):
                 along = lambda z, i=i: columns(z)[i]  # noqa: E731
@@ -91,10 +92,15 @@ def read_equation(
                 "`jnp.stack`."
             )
         shapes.append(value.shape)
-    if shapes[0] != (dim,):
+    if shapes[0] not in ((dim,), ()):
         raise ValueError(
             f"`drift` must return shape ({dim},), the frame coordinates on {geometry}, "
-            f"got {shapes[0]}."
+            f"or one number for all; got {shapes[0]}."
+        )
+    if shapes[1] == ():
+        raise ValueError(
+            f"`diffusion` returns a number. Write `jnp.full({dim}, g)` for one "
+            f"Brownian motion per coordinate, `jnp.full(({dim}, 1), g)` for one in all."
         )
     diagonal = shapes[1] == (dim,)
     if not diagonal and (

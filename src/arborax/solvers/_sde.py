@@ -93,7 +93,7 @@ def solve_sde(
     **Arguments:**
 
     - `drift`: `drift(t, y, args)` or `drift(y)`, returning `(dim,)`, in the frame of
-        the geometry.
+        the geometry, or one number for all coordinates.
     - `diffusion`: as `drift`, returning `(dim, d)`, one column for each of `d` Brownian
         motions, or `(dim,)`, a diagonal. One Brownian motion in all coordinates:
         `(dim, 1)`.
@@ -160,6 +160,7 @@ def solve_sde(
         size = windows * (times.shape[0] - 1) * alg.primitive_size
         chunk = max(1, _CHUNK_SIZE // size)
     chunk = min(blocks, -(-as_count("chunk", chunk) // block))
+    chunk = -(-blocks // -(-blocks // chunk))  # chunks of one size, or nearly
     plan = _Plan(
         alg,
         as_choice("levy_area", levy_area, ("foster", "davie", None)),

@@ -111,7 +111,8 @@ class Solution(eqx.Module):
             raise ValueError(
                 "this solution does not hold what lies between its knots. Solve with "
                 "the default `saveat`, or with `diffrax.SaveAt(.., dense=True)`, and "
-                "with a control from `arborax.rough_path`."
+                "with a control from `arborax.rough_path`. With `solve_sde` ask for "
+                "all times in `ts`."
             )
         knots = self.dense.knots
         if knots.ndim != 1:
