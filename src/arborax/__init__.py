@@ -108,6 +108,7 @@ if _TYPE_CHECKING:
         models as models,
         plots as plots,
     )
+    from .estimators import pretrained as pretrained
     from .solvers import (
         AbstractSolver as AbstractSolver,
         CF4 as CF4,
@@ -147,6 +148,7 @@ else:
         __name__,
         ("datasets", "estimators", "models", "plots", "solvers", "training"),
         {
+            "estimators": ["pretrained"],
             "solvers": """
                 AbstractSolver CF4 CFEES25 CFEES27 CheckpointedAdjoint dyadic_control
                 DyadicControl EuclideanRK Heun LieEuler LogODE Magnus RESULTS

@@ -1,5 +1,8 @@
 """Kernel estimators against scikit-learn on the Gram matrices of the library."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -80,3 +83,32 @@ def test_refusals(data):
     fitted = SignatureKernelClassifier("ito", 2).fit(X, y)
     with pytest.raises(ValueError, match="fitted with 2"):
         fitted.predict(X[..., :1])
+
+
+FRESH = """
+import sys
+import jax
+import numpy as np
+from arborax.estimators import load_estimator
+
+jax.config.update("jax_enable_x64", True)
+x = np.load(sys.argv[2])
+np.save(sys.argv[3], load_estimator(sys.argv[1]).predict(x))
+"""
+
+
+@pytest.mark.parametrize("kind", [SignatureKernelClassifier, SignatureKernelRegressor])
+def test_saved_and_loaded_in_a_fresh_process(kind, rng, tmp_path):
+    x = np.cumsum(rng.normal(size=(12, 6, 2)), axis=1)
+    y = np.arange(12) % 3
+    labels = np.array(["low", "mid", "top"])[y]
+    model = kind("geometric", 2)
+    model.fit(x, y if kind is SignatureKernelRegressor else labels)
+    model.save(tmp_path / "k.abx")
+    np.save(tmp_path / "x.npy", x)
+    arguments = [str(tmp_path / name) for name in ("k.abx", "x.npy", "y.npy")]
+    subprocess.run([sys.executable, "-c", FRESH, *arguments], check=True)
+    found = np.load(tmp_path / "y.npy")
+    np.testing.assert_array_equal(found, model.predict(x))
+    again = kind.load(tmp_path / "k.abx")
+    np.testing.assert_array_equal(again.gram(x), model.gram(x))

@@ -20,5 +20,6 @@ from ._kernels import (  # noqa: E402
     SignatureKernelClassifier as SignatureKernelClassifier,
     SignatureKernelRegressor as SignatureKernelRegressor,
 )
+from ._pretrained import pretrained as pretrained  # noqa: E402
 from ._regressor import SequenceRegressor as SequenceRegressor  # noqa: E402
 from ._saving import load_estimator as load_estimator  # noqa: E402

@@ -122,6 +122,7 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
             len(self.classes_),
             times=self.length_,
             options=self.options,
+            dtype=self.scaling_.dtype,
             key=key,
         )
 

@@ -107,6 +107,7 @@ class Forecaster(SequenceEstimator):
             horizon * moves.shape[-1],
             times=self.length_,
             options=self.options,
+            dtype=self.scaling_.dtype,
             key=init,
         )
         if not isinstance(model, AbstractCausalModel):

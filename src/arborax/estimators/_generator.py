@@ -205,7 +205,7 @@ class PathGenerator(SequenceEstimator):
                 "samples, and 0 on a manifold."
             )
         self.prefix_ = prefix
-        self.starts_ = first
+        self.starts_ = first if prefix else first[:1]
         init, train = jr.split(key)
         self._fit_generator(values, scale, init, train)
         return self
@@ -220,7 +220,13 @@ class PathGenerator(SequenceEstimator):
             if isinstance(self.model, str) and self.model == "bnrde":
                 output, options = None, options | dict(geometry=self.geometry)
         model = make_model(
-            self.model, channels, output, times=times, options=options, key=init
+            self.model,
+            channels,
+            output,
+            times=times,
+            options=options,
+            dtype=values.dtype,
+            key=init,
         )
         if not isinstance(model, AbstractCausalModel):
             raise TypeError(

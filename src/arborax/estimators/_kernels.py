@@ -5,7 +5,7 @@ from typing import Any
 import equinox as eqx
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.svm import SVC
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
@@ -16,6 +16,7 @@ from ..paths import SampledPath
 from ._blocks import blocks
 from ._collections import as_paths
 from ._features import check_channels, series_tags
+from ._saving import Saved
 from ._scaling import Scaling
 from ._sequence import check_targets
 
@@ -28,7 +29,7 @@ def _standardise(scaling: Scaling, path: SampledPath) -> SampledPath:
     return scaling.apply(path)
 
 
-class KernelEstimator(BaseEstimator):
+class KernelEstimator(Saved):
     """A signature kernel of standardised series, fixed by the training data."""
 
     kind: Any
@@ -110,11 +111,16 @@ class SignatureKernelClassifier(ClassifierMixin, KernelEstimator):
             raise ValueError(
                 f"`y` has only one class, {y[0]!r}; a classifier needs at least two."
             )
-        _, gram = self._fit_gram(path)
-        svm = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight)
-        self.svm_ = svm.fit(gram, y)
+        _, self.gram_ = self._fit_gram(path)
+        self.labels_ = y
+        self._restore()
         self.classes_ = self.svm_.classes_
         return self
+
+    def _restore(self) -> None:
+        # Files hold the Gram matrix: the machine that it gives is always the same.
+        svm = SVC(C=self.C, kernel="precomputed", class_weight=self.class_weight)
+        self.svm_ = svm.fit(self.gram_, self.labels_)
 
     def decision_function(self, X: Any) -> np.ndarray:
         """That of `sklearn.svm.SVC`."""
@@ -168,9 +174,10 @@ class SignatureKernelRegressor(RegressorMixin, KernelEstimator):
         _, gram = self._fit_gram(path)
         self.target_mean_, deviation = y.mean(axis=0), y.std(axis=0)
         self.target_deviation_ = np.where(deviation > 0, deviation, 1.0)
-        self._factor = cho_factor(gram + self.alpha * np.eye(len(gram)), lower=True)
+        ridge = self.alpha * np.eye(len(gram))
+        self.factor_, _ = cho_factor(gram + ridge, lower=True)
         scaled = (y - self.target_mean_) / self.target_deviation_
-        self.dual_coef_ = cho_solve(self._factor, scaled)
+        self.dual_coef_ = cho_solve((self.factor_, True), scaled)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -183,7 +190,8 @@ class SignatureKernelRegressor(RegressorMixin, KernelEstimator):
             return mean
         block = _standardise(self.scaling_, path)
         own = np.asarray(self.kernel_(block, block), np.float64)
-        lost = np.sum(gram * cho_solve(self._factor, gram.T).T, axis=1)
+        solved = cho_solve((self.factor_, True), gram.T).T
+        lost = np.sum(gram * solved, axis=1)
         spread = np.sqrt(np.maximum(own - lost, 0.0))
         spread = spread.reshape(-1, *(1,) * np.ndim(self.target_mean_))
         return mean, spread * self.target_deviation_

@@ -38,6 +38,7 @@ def make_model(
     *,
     times: int,
     options: Mapping[str, Any] | None,
+    dtype: Any,
     key: PRNGKeyArray,
 ) -> Any:
     """A model by name, by a function that builds one, or one that is built already.
@@ -51,6 +52,7 @@ def make_model(
     - `options`: for the function. `"bnrde"` and `"linear-bnrde"` also take `alg` (a
         name, a class or an algebra, default `"ito"`) and `log_depth` (2), and have
         realised brackets.
+    - `dtype`: of the weights of a model by name, that of the paths.
     """
     if isinstance(model, AbstractModel):
         if model.channels not in (None, channels):
@@ -62,6 +64,7 @@ def make_model(
     options = dict(options or {})
     if isinstance(model, str):
         as_choice("model", model, tuple(MODELS))
+        options.setdefault("dtype", dtype)
         if model in WINDOWED:
             options.setdefault("window", max(1, times // WINDOWS))
         if model in OF_ALGEBRA:

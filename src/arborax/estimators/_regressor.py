@@ -135,6 +135,7 @@ class SequenceRegressor(RegressorMixin, SequenceEstimator):
             size if self.geometry is None else self.geometry,
             times=self.length_,
             options=self.options,
+            dtype=self.scaling_.dtype,
             key=key,
         )
 

@@ -26,7 +26,7 @@ class Saved(BaseEstimator):
         fitted = {
             name: _plain(value)
             for name, value in vars(self).items()
-            if name.endswith("_") and name not in ("result_", "recipe_")
+            if name.endswith("_") and name not in ("result_", "recipe_", "svm_")
         }
         name, parameters = type(self).__name__, self.get_params(deep=False)
         save(path, dict(estimator=name, parameters=parameters, fitted=fitted))
