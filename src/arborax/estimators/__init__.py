@@ -21,4 +21,8 @@ from ._kernels import (  # noqa: E402
     SignatureKernelRegressor as SignatureKernelRegressor,
 )
 from ._regressor import SequenceRegressor as SequenceRegressor  # noqa: E402
+from ._reservoir import (  # noqa: E402
+    ReservoirClassifier as ReservoirClassifier,
+    ReservoirRegressor as ReservoirRegressor,
+)
 from ._saving import load_estimator as load_estimator  # noqa: E402
