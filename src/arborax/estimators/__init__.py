@@ -22,4 +22,8 @@ from ._kernels import (  # noqa: E402
 )
 from ._pretrained import pretrained as pretrained  # noqa: E402
 from ._regressor import SequenceRegressor as SequenceRegressor  # noqa: E402
+from ._reservoir import (  # noqa: E402
+    ReservoirClassifier as ReservoirClassifier,
+    ReservoirRegressor as ReservoirRegressor,
+)
 from ._saving import load_estimator as load_estimator  # noqa: E402

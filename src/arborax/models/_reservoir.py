@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray, PyTree
 
 from .._inputs import as_count, as_number
+from .._values import shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import Euclidean
 from ..paths import SampledPath
@@ -74,6 +75,7 @@ class Reservoir(AbstractCausalModel):
         block: int = 4,
         activation: Callable | None = None,
         scale: float = 0.5,
+        memory: tuple[float, float] | None = None,
         window: int = 16,
         basepoint: bool = True,
         calculus: Literal["ito", "stratonovich"] | None = None,
@@ -91,6 +93,10 @@ class Reservoir(AbstractCausalModel):
             `jnp.tanh`, number by number.
         - `scale`: about the norm of the random matrices. Blocks of a linear equation
             have norms up to it.
+        - `memory`: the shortest and the longest time after which a block of a linear
+            equation forgets, in units of the first channel, which is time. Blocks, of
+            even size, are then damped oscillators of random frequencies that start at
+            rest; each is driven by a few channels, and no window lengthens a state.
         - `window`, `basepoint`, `calculus`, `brackets`, `dtype`: as in
             [`arborax.models.BNRDE`][].
         - `key`: a JAX random key.
@@ -102,6 +108,8 @@ class Reservoir(AbstractCausalModel):
         shared: dict[str, Any] = dict(
             window=window, basepoint=basepoint, calculus=calculus, brackets=brackets
         )
+        if memory is not None:
+            memory = _as_memory(memory, activation, block, alg.dim)
         if activation is None:
             core: Any = LinearBNRDE(
                 alg,
@@ -110,6 +118,7 @@ class Reservoir(AbstractCausalModel):
                 block=block,
                 normalise=False,
                 gated=False,
+                contractive=memory is not None,
                 dtype=dtype,
                 key=first,
                 **shared,
@@ -120,6 +129,10 @@ class Reservoir(AbstractCausalModel):
             full = full * sizes / math.sqrt(2 * shape[1])
             offsets = core.layers[0].matrices[:, :, -1:]
             matrices = jnp.concatenate([full, offsets], axis=2)
+            if memory is not None:
+                matrices = _oscillators(matrices, memory, third)
+                start = jax.tree.map(jnp.zeros_like, core.layers[0].initial)
+                core = eqx.tree_at(lambda m: m.layers[0].initial, core, start)
             core = eqx.tree_at(lambda m: m.layers[0].matrices, core, matrices)
         else:
             fields = RandomFields(
@@ -214,6 +227,52 @@ class Reservoir(AbstractCausalModel):
     ) -> tuple[PyTree, Float[Array, " output"]]:
         state, features = self.core.update(state, t, x, bracket)
         return state, self.readout(features)
+
+
+def _as_memory(
+    memory: Any, activation: Callable | None, block: int, channels: int
+) -> tuple[float, float]:
+    """The two times, checked."""
+    try:
+        low, high = (float(as_number("memory", t, 0, above=True)) for t in memory)
+    except TypeError:
+        raise TypeError(
+            f"`memory` must be a shortest and a longest time, got {shown(memory)}."
+        ) from None
+    if low > high:
+        raise ValueError(f"`memory` must not decrease, got {(low, high)}.")
+    if activation is not None or block % 2 or channels < 2:
+        raise ValueError(
+            "`memory` needs a linear equation (activation=None), blocks of even size "
+            f"and a channel beside time; got activation={activation}, block={block} "
+            f"and {channels} channels."
+        )
+    return low, high
+
+
+def _oscillators(
+    matrices: Float[Array, "channels size columns blocks"],
+    memory: tuple[float, float],
+    key: PRNGKeyArray,
+) -> Float[Array, "channels size columns blocks"]:
+    """Random matrices with a damped rotation in place of the first one. A block keeps
+    one and a half of the other channels on average, one at least."""
+    first, second, third, fourth = jr.split(key, 4)
+    channels, size, columns, count = matrices.shape
+    dtype, others = matrices.dtype, channels - 1
+    low, high = (math.log(time) for time in memory)
+    times = jnp.exp(jr.uniform(first, (1, 1, count), dtype, low, high))
+    turns = math.pi * jr.uniform(second, times.shape, dtype)
+    turns = turns / jnp.sqrt(times * memory[0])
+    turn = np.kron(np.eye(size // 2), [[0.0, -1.0], [1.0, 0.0]])
+    clock = jnp.asarray(turn, dtype)[:, :, None] * turns
+    clock = clock - jnp.eye(size, dtype=dtype)[:, :, None] / times
+    clock = jnp.pad(clock, [(0, 0), (0, columns - size), (0, 0)])
+    kept = jr.uniform(third, (others, count)) < 1.5 / others
+    sure = jr.randint(fourth, (1, count), 0, others)
+    kept = kept | (jnp.arange(others)[:, None] == sure)
+    rest = matrices[1:] * kept[:, None, None].astype(dtype)
+    return jnp.concatenate([clock[None], rest])
 
 
 def _ridge(

@@ -1,0 +1,247 @@
+"""Classification and regression by random equations and a ridge readout."""
+
+import functools as ft
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.linear_model import RidgeClassifierCV, RidgeCV
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from .._inputs import as_count
+from ..models import Reservoir
+from ..paths import add_time, SampledPath
+from ._blocks import by_blocks, lengths_of
+from ._collections import as_paths
+from ._features import check_channels, make_algebra, series_tags
+from ._scaling import Scaling
+from ._sequence import check_targets
+
+
+_PENALTIES = np.logspace(-3, 4, 15)
+
+
+@eqx.filter_jit
+def _states(model: Reservoir, scaling: Scaling, steps: Any, path: SampledPath) -> Any:
+    """States `(n, times, hidden)`; time runs in units of the usual step."""
+    scaled = scaling.apply(path)
+    scaled = eqx.tree_at(lambda p: p.ts, scaled, scaled.ts * steps)
+    return model.core.predict(add_time(scaled))
+
+
+@eqx.filter_jit
+def _pooled(
+    model: Reservoir, scaling: Scaling, steps: Any, levels: Any, path: SampledPath
+) -> Any:
+    """Of each state over time: how often it is above each of its levels, mean, standard
+    deviation, largest, smallest and last value; points after the end do not count."""
+    states = _states(model, scaling, steps, path)
+    count, times = states.shape[:2]
+    lengths = times if path.lengths is None else path.lengths
+    lengths = jnp.broadcast_to(jnp.asarray(lengths), (count,))
+    there = (jnp.arange(times)[None] < lengths[:, None])[..., None]
+    share = there.astype(states.dtype) / lengths[:, None, None].astype(states.dtype)
+    mean = jnp.sum(share * states, axis=1)
+    spread = jnp.sqrt(jnp.sum(share * (states - mean[:, None]) ** 2, axis=1))
+    above = [jnp.sum(share * (states > row[None, None]), axis=1) for row in levels]
+    top = jnp.max(jnp.where(there, states, -jnp.inf), axis=1)
+    bottom = jnp.min(jnp.where(there, states, jnp.inf), axis=1)
+    last = jnp.take_along_axis(states, lengths[:, None, None] - 1, axis=1)[:, 0]
+    return jnp.concatenate([*above, mean, spread, top, bottom, last], axis=1)
+
+
+class ReservoirEstimator(BaseEstimator):
+    """Pooled states of a random equation."""
+
+    alg: Any
+    depth: int
+    hidden: int
+    scale: float
+    levels: int
+    standardise: bool
+    channels_last: bool
+    random_state: Any
+
+    def _fit_features(self, X: Any) -> np.ndarray:
+        """Learns units, draws the equation, and gives features of the training data."""
+        path = as_paths(X, channels_last=self.channels_last)
+        hidden, levels = as_count("hidden", self.hidden), as_count("levels", self.levels)
+        self.n_features_in_, self.length_ = path.dim, path.num_times
+        names = [f"x{k}" for k in range(path.dim)]
+        self.scaling_ = Scaling.of(path, names, self.standardise)
+        rng = check_random_state(self.random_state)
+        alg = make_algebra(self.alg, path.dim + 1, as_count("depth", self.depth))
+        stratonovich = alg.calculus == "stratonovich"
+        self.model_ = Reservoir(
+            alg,
+            1,
+            hidden=hidden,
+            block=2,
+            scale=self.scale,
+            memory=(0.5, max(0.5 * self.length_, 1.0)),
+            window=1,
+            brackets=None if stratonovich or path.brackets is not None else "realised",
+            dtype=path.xs.dtype,
+            key=jr.key(rng.randint(2**31 - 1)),
+        )
+        # Levels are quantiles of the states of some training series, of random order.
+        chosen = rng.permutation(path.batch_shape[0])[:128]
+        some = SampledPath(
+            path.ts if path.ts.ndim == 1 else path.ts[chosen],
+            path.xs[chosen],
+            mask=None if path.mask is None else path.mask[chosen],
+            lengths=np.asarray(lengths_of(path)[chosen]),
+            brackets=None if path.brackets is None else path.brackets[chosen],
+            check=False,
+        )
+        take = ft.partial(_states, self.model_, self.scaling_, self._steps)
+        states = by_blocks(take, some, self.length_, 64, True)
+        there = np.arange(self.length_) < np.asarray(some.lengths)[:, None]
+        quantiles = rng.uniform(0.1, 0.9, levels)
+        self.levels_ = np.quantile(states[there], quantiles, axis=0)
+        self.levels_ = self.levels_.astype(states.dtype)
+        return self._scaled(path, fit=True)
+
+    @property
+    def _steps(self) -> np.ndarray:
+        return np.asarray(max(self.length_ - 1, 1), self.scaling_.dtype)
+
+    def _scaled(self, path: SampledPath, fit: bool = False) -> np.ndarray:
+        take = ft.partial(
+            _pooled, self.model_, self.scaling_, self._steps, self.levels_
+        )
+        found = by_blocks(take, path, self.length_, 64).astype(np.float64)
+        if fit:
+            self.centre_, self.spread_ = found.mean(axis=0), found.std(axis=0)
+            self.spread_ = np.where(self.spread_ > 1e-8, self.spread_, 1.0)
+        return (found - self.centre_) / self.spread_
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The standardised features that the readout sees, `(n, features)`."""
+        check_is_fitted(self)
+        path = as_paths(X, channels_last=self.channels_last)
+        check_channels(self, path)
+        return self._scaled(path)
+
+    def __sklearn_tags__(self):
+        return series_tags(super().__sklearn_tags__())
+
+
+class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
+    """Classifies series by a random equation, without back-propagation.
+
+    The states of a [`arborax.models.Reservoir`][] of damped oscillators, whose memories
+    range from half a step to half a series, are pooled over time: how often they are
+    above random quantiles, mean, standard deviation, extremes and last value. A ridge
+    classifier reads them; its penalty is chosen by leave-one-out errors on the training
+    series. Cost: one pass over the data, and one eigenvalue problem of size `min(n,
+    features)`.
+
+    !!! example
+
+        ```python
+        model = abx.estimators.ReservoirClassifier(random_state=0)
+        model.fit(X, y).score(X_test, y_test)
+        ```
+    """
+
+    def __init__(
+        self,
+        alg: Any = "ito",
+        depth: int = 2,
+        *,
+        hidden: int = 512,
+        scale: float = 0.4,
+        levels: int = 6,
+        standardise: bool = True,
+        channels_last: bool = True,
+        random_state: Any = None,
+    ):
+        """**Arguments:**
+
+        - `alg`, `depth`, `standardise`, `channels_last`: as in
+            [`arborax.estimators.SignatureFeatures`][].
+        - `hidden`, `scale`: of the reservoir; `hidden` is even.
+        - `levels`: quantiles per state; a state gives `levels + 5` features.
+        - `random_state`: seed of the equation.
+        """
+        self.alg = alg
+        self.depth = depth
+        self.hidden = hidden
+        self.scale = scale
+        self.levels = levels
+        self.standardise = standardise
+        self.channels_last = channels_last
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "ReservoirClassifier":
+        """Series `X` (see [`arborax.estimators.as_paths`][]) with labels `y`."""
+        path = as_paths(X, channels_last=self.channels_last)
+        y = column_or_1d(check_targets(path, y), warn=True)
+        check_classification_targets(y)
+        if len(np.unique(y)) < 2:
+            raise ValueError(
+                f"`y` has only one class, {y[0]!r}; a classifier needs at least two."
+            )
+        self.readout_ = RidgeClassifierCV(_PENALTIES).fit(self._fit_features(path), y)
+        self.classes_ = self.readout_.classes_
+        return self
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Scores `(n, classes)`; for two classes `(n,)`."""
+        return self.readout_.decision_function(self.transform(X))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each series."""
+        features = self.transform(X)
+        return self.readout_.predict(features)
+
+
+class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
+    """Regression with the features of [`arborax.estimators.ReservoirClassifier`][]."""
+
+    def __init__(
+        self,
+        alg: Any = "ito",
+        depth: int = 2,
+        *,
+        hidden: int = 512,
+        scale: float = 0.4,
+        levels: int = 6,
+        standardise: bool = True,
+        channels_last: bool = True,
+        random_state: Any = None,
+    ):
+        """**Arguments:** as [`arborax.estimators.ReservoirClassifier`][]."""
+        self.alg = alg
+        self.depth = depth
+        self.hidden = hidden
+        self.scale = scale
+        self.levels = levels
+        self.standardise = standardise
+        self.channels_last = channels_last
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "ReservoirRegressor":
+        """Series `X` with targets `(n,)` or `(n, outputs)`."""
+        path = as_paths(X, channels_last=self.channels_last)
+        y = np.asarray(check_targets(path, y), np.float64)
+        if not np.isfinite(y).all():
+            raise ValueError("`y` contains NaN or infinity.")
+        self.readout_ = RidgeCV(_PENALTIES).fit(self._fit_features(path), y)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Predicted targets."""
+        features = self.transform(X)
+        return self.readout_.predict(features)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
