@@ -1,0 +1,256 @@
+"""Experiment `brackets`: what an objective that sees brackets is good for."""
+
+import dataclasses
+from typing import Any
+
+import jax.numpy as jnp
+import jax.random as jr
+import numpy as np
+from scipy import stats
+
+from arborax.kernels import embed, mmd, RandomFourierSignature
+from arborax.training import metrics
+
+from ..generation import generate, no_batch
+from ..harness import (
+    AbstractTask,
+    by_model,
+    by_setting,
+    mean_cells,
+    pyplot,
+    run_table,
+    Score,
+    Stage,
+    Table,
+    TrainingConfig,
+)
+from .model import Generator, simulate
+
+
+LEVELS = 3
+# Kind of the features, whether brackets are supplied, whether they are a channel.
+OBJECTIVES: dict[str, tuple[Any, bool, bool]] = {
+    "geometric": ("geometric", False, False),
+    "ito": ("ito", False, False),
+    "branched": ("branched", False, False),
+    "branched-supplied": ("branched", True, False),
+    "geometric-bracket": ("geometric", False, True),
+}
+SCORES = {
+    "volatility": "|log volatility|",
+    "bracket": "KS bracket",
+    "excess": "KS maxima between",
+    "points": "KS at points",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Config(TrainingConfig):
+    """One run, but for the seed; `model` is the objective.
+
+    **Fields** beside those of `TrainingConfig`:
+
+    - `kappa_delta`: reversion over the time between two observations.
+    - `intervals`, `fine`: steps between observations, and hidden ones in each.
+    - `spread`: deviation of the logarithm of the stationary variance.
+    - `start`: largest factor, either way, of the rate that a model begins with to the
+        true one; drawn for each seed.
+    - `paths`, `test_paths`, `data_seed`: of the data.
+    - `features`: of the objective, in total; a multiple of 21.
+    """
+
+    model: str = "branched"
+    kappa_delta: float = 1.0
+    intervals: int = 8
+    fine: int = 8
+    spread: float = 0.7
+    start: float = 2.0
+    paths: int = 8192
+    test_paths: int = 4096
+    data_seed: int = 7
+    features: int = 504
+    hidden: int = 3
+    width: int = 16
+    depth: int = 1
+    window: int = 1
+
+    @property
+    def kappa(self) -> float:
+        return self.kappa_delta * self.intervals
+
+    @property
+    def times(self) -> int:
+        return self.intervals * self.fine + 1
+
+
+class BracketsTask(AbstractTask):
+    """Fast reversion with a random variance, seen at few points: one generator, trained
+    under objectives that see the bracket, or do not."""
+
+    name = "brackets"
+    config = Config
+    models = {
+        "geometric": "geometric",
+        "ito": "Itô, realised",
+        "branched": "branched, realised",
+        "branched-supplied": "branched, supplied",
+        "geometric-bracket": "geometric of (t, x, <x>)",
+    }
+    introduction = """<p>One B-NRDE, trained under five objectives on nine observed
+points of a fast Ornstein-Uhlenbeck process whose stationary variance is random.
+Volatility: absolute logarithm of the model's over the true one, from mean brackets. KS
+statistics are times 100; maxima between are how far a path on the hidden grid rises
+above its observed neighbours, in the mean over a path.</p>"""
+
+    def data(self, config, cache):
+        sizes, seeds = (config.paths, config.test_paths, config.test_paths), (0, 1, 2)
+        return tuple(
+            simulate(n, config.times, config.kappa, config.spread, config.data_seed + k)
+            for n, k in zip(sizes, seeds)
+        )
+
+    def model(self, config, data, *, key):
+        first, second = jr.split(key)
+        factor = config.start ** float(jr.uniform(first, minval=-1, maxval=1))
+        return Generator(config, config.kappa * factor, key=second)
+
+    def stages(self, config, data):
+        kind, supplied, channel = OBJECTIVES[config.model]
+        blocks = 7 if kind == "branched" else LEVELS
+        # Fixed: every seed is trained against the same features.
+        features = RandomFourierSignature(
+            2 if channel else 1,
+            key=jr.PRNGKey(0),
+            kind=kind,
+            levels=LEVELS,
+            features=config.features // blocks,
+            dtype=np.dtype(np.float32),
+        )
+
+        def seen(both):
+            both = both[:, :: config.fine]
+            values = both if channel else both[..., :1]
+            given = jnp.diff(both[..., 1], axis=1)[..., None, None]
+            return values, given if supplied else None
+
+        values, given = seen(jnp.asarray(data[0]))
+        head = None if given is None else given[:2048]
+        features = features.fit(values[:2048], brackets=head)
+        target = embed(values, features, brackets=given)
+        ts = jnp.linspace(0, 1, config.times, dtype=np.float32)
+
+        def objective(model, batch, key):
+            values, given = seen(model.sample(ts, config.batch, key=key))
+            return mmd(values, target, features, brackets_x=given, unbiased=True)
+
+        rate, steps = config.learning_rate, config.iterations
+        yield Stage(config.model, objective, no_batch, None, steps, rate, loss_every=10)
+
+    def score(self, fitted, config, data, *, key, seed):
+        _, test, other = data
+        ts = np.linspace(0, 1, config.times, dtype=np.float32)
+        ours = generate(fitted.model, ts, len(test), key=key)
+        content = {"scores": scores(ours, test, config)}
+        content["floor"] = scores(other, test, config)
+        thin = {"generated": ours[:64, :, 0], "true": test[:64, :, 0]}
+        return Score(content, {"ts": ts, **thin})
+
+    def groups(self, results):
+        return by_setting(results, changes=False)
+
+    def tables(self, results):
+        out = []
+        for value, group in by_rate(results).items():
+            floor = [group[0]["floor"][name] for name in SCORES]
+            lines = [("floor: a second true sample", mean_cells([floor]))]
+            for _, label, rows in by_model(group, self.models):
+                found = [[r["scores"][name] for name in SCORES] for r in rows]
+                lines.append((label, mean_cells(found)))
+            out.append(Table(f"kappa Delta = {value:g}", list(SCORES.values()), lines))
+        title = "geometric less row, |log volatility|: mean over seeds, 95 % interval"
+        columns = [f"{value:g}" for value in by_rate(results)]
+        return [
+            *out,
+            Table(title, columns, self.gains(results)),
+            run_table(self, results),
+        ]
+
+    def gains(self, results):
+        """Paired differences: a seed has the same start and noise in every row."""
+        lines = []
+        for name, label in list(self.models.items())[1:]:
+            cells = []
+            for group in by_rate(results).values():
+                first, second = (errors(group, row) for row in ("geometric", name))
+                both = sorted(set(first) & set(second))
+                found = np.array([first[k] - second[k] for k in both])
+                if len(found) < 2:
+                    cells.append("-")
+                    continue
+                half = stats.t.ppf(0.975, len(found) - 1) * stats.sem(found)
+                cells.append(f"{found.mean():.2f}±{half:.2f}")
+            lines.append((label, cells))
+        return lines
+
+    def figures(self, results):
+        groups = by_rate(results)
+        figure, axes = pyplot().subplots(1, 2, figsize=(9, 3.2))
+        titles = {"volatility": "|log volatility|", "excess": "KS of maxima between"}
+        for ax, (score, title) in zip(axes, titles.items()):
+            for name, label in list(self.models.items())[1:]:
+                xs, ys = [], []
+                for value, group in groups.items():
+                    found = [errors(group, row, score) for row in ("geometric", name)]
+                    if all(found):
+                        means = [np.mean(list(part.values())) for part in found]
+                        xs.append(value)
+                        ys.append(means[0] / means[1])
+                ax.plot(xs, ys, "o-", label=label)
+            ax.axhline(1, color="grey", linewidth=1)
+            ax.set(xscale="log", yscale="log", xlabel="kappa Delta", title=title)
+        axes[0].set_ylabel("error, geometric / row")
+        axes[0].legend(fontsize=6)
+        yield "gain over the geometric objective", figure
+
+
+def by_rate(results):
+    """Results by `kappa_delta`."""
+    values = sorted({r["config"]["kappa_delta"] for r in results})
+    return {
+        value: [r for r in results if r["config"]["kappa_delta"] == value]
+        for value in values
+    }
+
+
+def errors(results, model, score="volatility"):
+    """A score of one row, by seed."""
+    return {r["seed"]: r["scores"][score] for r in results if r["model"] == model}
+
+
+def scores(ours: np.ndarray, test: np.ndarray, config: Config) -> dict[str, float]:
+    """Of values and brackets on the hidden grid; KS statistics times 100."""
+
+    def excess(both):
+        values, fine = both[..., 0], config.fine
+        ends = values[:, ::fine]
+        tops = np.maximum(ends[:, 1:], ends[:, :-1])
+        inner = values[:, :-1].reshape(len(values), -1, fine).max(axis=2)
+        return np.maximum(inner - tops, 0).mean(axis=1)
+
+    def ks(x, y):
+        return 100 * float(np.mean(np.asarray(metrics.ks(x, y))))
+
+    points = [both[:, :: config.fine, 0] for both in (ours, test)]
+    ends = [both[:, -1, 1] for both in (ours, test)]
+    ratio = 0.5 * float(np.log(ends[0].mean() / ends[1].mean()))
+    return {
+        "volatility": abs(ratio),
+        "log_ratio": ratio,
+        "bracket": ks(*(end[:, None] for end in ends)),
+        "excess": ks(*(excess(both)[:, None] for both in (ours, test))),
+        "maximum": ks(*(both[..., 0].max(axis=1)[:, None] for both in (ours, test))),
+        "points": ks(*points),
+    }
+
+
+TASKS = (BracketsTask(),)
