@@ -26,8 +26,8 @@ COMMAND = "python -m arborax_experiments.pretrained"
 def rough_bergomi() -> Any:
     """At the size of the preset `quick` of the experiment."""
     law = RoughBergomi(hurst=0.25, steps=512)
-    train = law.sample(16384, seed=42).values
-    test = law.sample(3277, seed=43).values
+    train = law.sample(16384, key=jax.random.key(42)).values
+    test = law.sample(3277, key=jax.random.key(43)).values
     generator = PathGenerator(
         steps=300, batch_size=256, learning_rate=8e-3, random_state=1
     )
@@ -39,8 +39,8 @@ def rough_bergomi() -> Any:
 def spd() -> Any:
     """Paths of covariance matrices, on 129 points."""
     law = SPDDiffusion(steps=128)
-    train = _matrices(law.sample(8192, seed=42).values)
-    test = _matrices(law.sample(2048, seed=43).values)
+    train = _matrices(law.sample(8192, key=jax.random.key(42)).values)
+    test = _matrices(law.sample(2048, key=jax.random.key(43)).values)
     generator = PathGenerator(
         geometry=abx.SPD(3),
         noise=6,
@@ -59,7 +59,7 @@ def so_rotation() -> Any:
     law = FreeRotation(times=21)
     train = law.sample(4000, seed=42).rotations.astype(np.float32)
     test = law.sample(1000, seed=43).rotations.astype(np.float32)
-    forecaster = Forecaster(
+    forecaster: Any = Forecaster(
         9, geometry=abx.SO(3), steps=600, batch_size=128, random_state=1
     )
     forecaster.fit(train)

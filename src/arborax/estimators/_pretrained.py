@@ -7,9 +7,12 @@ from .._inputs import as_choice
 from ._saving import load_estimator
 
 
+_PACKAGE = "arborax.estimators"
+
+
 def pretrained_names() -> tuple[str, ...]:
     """The names that [`arborax.pretrained`][] knows."""
-    folder = importlib.resources.files(__package__) / "trained_files"
+    folder = importlib.resources.files(_PACKAGE) / "trained_files"
     files = [file.name for file in folder.iterdir() if file.name.endswith(".abx")]
     return tuple(sorted(name.removesuffix(".abx") for name in files))
 
@@ -45,6 +48,6 @@ def pretrained(name: str) -> Any:
         ```
     """  # noqa: E501
     as_choice("name", name, pretrained_names())
-    folder = importlib.resources.files(__package__) / "trained_files"
+    folder = importlib.resources.files(_PACKAGE) / "trained_files"
     with importlib.resources.as_file(folder / f"{name}.abx") as file:
         return load_estimator(file)

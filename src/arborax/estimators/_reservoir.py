@@ -70,7 +70,8 @@ class ReservoirEstimator(BaseEstimator):
     def _fit_features(self, X: Any) -> np.ndarray:
         """Learns units, draws the equation, and gives features of the training data."""
         path = as_paths(X, channels_last=self.channels_last)
-        hidden, levels = as_count("hidden", self.hidden), as_count("levels", self.levels)
+        hidden = as_count("hidden", self.hidden)
+        levels = as_count("levels", self.levels)
         self.n_features_in_, self.length_ = path.dim, path.num_times
         names = [f"x{k}" for k in range(path.dim)]
         self.scaling_ = Scaling.of(path, names, self.standardise)
@@ -198,8 +199,7 @@ class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each series."""
-        features = self.transform(X)
-        return self.readout_.predict(features)
+        return np.asarray(self.readout_.predict(self.transform(X)))
 
 
 class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
