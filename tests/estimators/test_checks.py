@@ -8,6 +8,8 @@ pytest.importorskip("sklearn")
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 from arborax.estimators import (  # noqa: E402
+    ReservoirClassifier,
+    ReservoirRegressor,
     SequenceClassifier,
     SequenceRegressor,
     SignatureFeatures,
@@ -42,6 +44,8 @@ ESTIMATORS = [
     SignatureKernelRegressor("geometric", 2),
     SequenceClassifier("gru", **SMALL),
     SequenceRegressor("gru", **SMALL),
+    ReservoirClassifier("shuffle", hidden=4, levels=2),
+    ReservoirRegressor("shuffle", hidden=4, levels=2),
 ]
 
 

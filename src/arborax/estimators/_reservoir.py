@@ -30,7 +30,8 @@ _PENALTIES = np.logspace(-3, 4, 15)
 def _states(model: Reservoir, scaling: Scaling, steps: Any, path: SampledPath) -> Any:
     """States `(n, times, hidden)`; time runs in units of the usual step."""
     scaled = scaling.apply(path)
-    scaled = eqx.tree_at(lambda p: p.ts, scaled, scaled.ts * steps)
+    ts = scaled.ts * jnp.asarray(steps, scaled.ts.dtype)
+    scaled = eqx.tree_at(lambda p: p.ts, scaled, ts)
     return model.core.predict(add_time(scaled))
 
 
@@ -48,7 +49,9 @@ def _pooled(
     share = there.astype(states.dtype) / lengths[:, None, None].astype(states.dtype)
     mean = jnp.sum(share * states, axis=1)
     spread = jnp.sqrt(jnp.sum(share * (states - mean[:, None]) ** 2, axis=1))
-    above = [jnp.sum(share * (states > row[None, None]), axis=1) for row in levels]
+    above = [
+        jnp.sum(jnp.where(states > row[None, None], share, 0), axis=1) for row in levels
+    ]
     top = jnp.max(jnp.where(there, states, -jnp.inf), axis=1)
     bottom = jnp.min(jnp.where(there, states, jnp.inf), axis=1)
     last = jnp.take_along_axis(states, lengths[:, None, None] - 1, axis=1)[:, 0]
@@ -70,8 +73,10 @@ class ReservoirEstimator(BaseEstimator):
     def _fit_features(self, X: Any) -> np.ndarray:
         """Learns units, draws the equation, and gives features of the training data."""
         path = as_paths(X, channels_last=self.channels_last)
-        hidden = as_count("hidden", self.hidden)
-        levels = as_count("levels", self.levels)
+        hidden, levels = (
+            as_count("hidden", self.hidden),
+            as_count("levels", self.levels),
+        )
         self.n_features_in_, self.length_ = path.dim, path.num_times
         names = [f"x{k}" for k in range(path.dim)]
         self.scaling_ = Scaling.of(path, names, self.standardise)
@@ -122,7 +127,7 @@ class ReservoirEstimator(BaseEstimator):
             self.spread_ = np.where(self.spread_ > 1e-8, self.spread_, 1.0)
         return (found - self.centre_) / self.spread_
 
-    def transform(self, X: Any) -> np.ndarray:
+    def features(self, X: Any) -> np.ndarray:
         """The standardised features that the readout sees, `(n, features)`."""
         check_is_fitted(self)
         path = as_paths(X, channels_last=self.channels_last)
@@ -195,11 +200,13 @@ class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores `(n, classes)`; for two classes `(n,)`."""
-        return self.readout_.decision_function(self.transform(X))
+        features = self.features(X)
+        return self.readout_.decision_function(features)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each series."""
-        return np.asarray(self.readout_.predict(self.transform(X)))
+        features = self.features(X)
+        return np.asarray(self.readout_.predict(features))
 
 
 class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
@@ -238,7 +245,7 @@ class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets."""
-        features = self.transform(X)
+        features = self.features(X)
         return self.readout_.predict(features)
 
     def __sklearn_tags__(self):

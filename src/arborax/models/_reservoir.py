@@ -233,12 +233,11 @@ def _as_memory(
     memory: Any, activation: Callable | None, block: int, channels: int
 ) -> tuple[float, float]:
     """The two times, checked."""
-    try:
-        low, high = (float(as_number("memory", t, 0, above=True)) for t in memory)
-    except TypeError:
+    if not isinstance(memory, tuple | list) or len(memory) != 2:
         raise TypeError(
             f"`memory` must be a shortest and a longest time, got {shown(memory)}."
-        ) from None
+        )
+    low, high = (float(as_number("memory", t, 0, above=True)) for t in memory)
     if low > high:
         raise ValueError(f"`memory` must not decrease, got {(low, high)}.")
     if activation is not None or block % 2 or channels < 2:
