@@ -4,16 +4,16 @@
 
 Strong errors are measured on one driver for all schemes: increments and areas over 8192
 fine steps (16384 for SABR), joined over longer ones, against the log-ODE with 512
-windows. The target is our error at 16 windows. The steps that a scheme needs are interpolated between the two
-measured sizes around the target; if no measured size reaches it they come from a line
-fitted to the errors, and the table marks them. Times are those of production: noise is
-drawn, with Davie's areas where a scheme takes them. They are measured at two sizes and
-taken as linear in the number of steps. Weak errors are those of a mean, on shared noise
-too, and CPU time to that of Euler with 32 steps.
+windows. The target is our error at 16 windows. The steps that a scheme needs are
+interpolated between the two measured sizes around the target; if no measured size
+reaches it they come from a line fitted to the errors, and the table marks them. Times
+are those of production: noise is drawn, with Davie's areas where a scheme takes them.
+They are measured at two sizes and taken as linear in the number of steps. Weak errors
+are those of a mean, on shared noise too, and CPU time to that of Euler with 32 steps.
 
 The rivals are hand-written scans (Euler and, in flat space, Milstein; the geodesic
-Euler scheme on manifolds) and `diffrax.diffeqsolve` with `Euler` (on manifolds in ambient
-coordinates) and, where noise commutes, `ItoMilstein`. Writes
+Euler scheme on manifolds) and `diffrax.diffeqsolve` with `Euler` (on manifolds in
+ambient coordinates) and, where noise commutes, `ItoMilstein`. Writes
 `benchmarks/results/sde.json` and `.md`.
 """
 
@@ -487,8 +487,8 @@ def describe(document):
         "CPU milliseconds to the strong error that `solve_sde` has with "
         f"{TARGET} windows, {settings['paths']} paths in float32 (a fifth on "
         "manifolds), noise included; in parentheses the steps it takes, between the "
-        "two measured sizes around the error (with ~: extrapolated, no measured size is "
-        "that accurate). Times of Euler are measured at 256 and 1024 steps and linear "
+        "two measured sizes around the error (with ~: extrapolated, no measured size "
+        "is that accurate). Times of Euler are measured at 256 and 1024 steps and linear "
         "in their number. Errors are root mean squares over "
         f"{settings['error_paths']} paths. Slower or faster: time over that of "
         f"`solve_sde`. {settings['machine']}, `{settings['command']}`.",
