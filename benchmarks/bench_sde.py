@@ -488,8 +488,8 @@ def describe(document):
         f"{TARGET} windows, {settings['paths']} paths in float32 (a fifth on "
         "manifolds), noise included; in parentheses the steps it takes, between the "
         "two measured sizes around the error (with ~: extrapolated, no measured size "
-        "is that accurate). Times of Euler are measured at 256 and 1024 steps and linear "
-        "in their number. Errors are root mean squares over "
+        "is that accurate). Times of Euler are measured at 256 and 1024 steps and "
+        "linear in their number. Errors are root mean squares over "
         f"{settings['error_paths']} paths. Slower or faster: time over that of "
         f"`solve_sde`. {settings['machine']}, `{settings['command']}`.",
         "",
