@@ -2,10 +2,12 @@
 
 import dataclasses
 import datetime
+import functools as ft
 import json
 import os
 import pathlib
 import platform
+import subprocess
 from collections.abc import Iterable
 from typing import Any
 
@@ -114,6 +116,7 @@ class RunFolder:
             "cpu_seconds": round(cpu_seconds, 1),
             "machine": machine(),
             "date": date,
+            "commit": commit(),
         }
         write_json(self.path / "result.json", result)
 
@@ -127,3 +130,22 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "jax": jax.__version__,
     }
+
+
+@ft.cache
+def commit() -> str | None:
+    """The commit of the checkout that this code is in, `+` if its source was changed
+    since; `None` for an installed package."""
+    folder = pathlib.Path(__file__).parents[2]
+    if not (folder.parent / ".git").exists():
+        return None
+
+    def git(*words: str) -> Any:
+        return subprocess.run(["git", *words], cwd=folder, capture_output=True)
+
+    try:
+        found = git("rev-parse", "--short=10", "HEAD")
+    except OSError:
+        return None
+    changed = git("diff", "--quiet", "HEAD", "--", ".").returncode
+    return found.stdout.decode().strip() + "+" * bool(changed) or None

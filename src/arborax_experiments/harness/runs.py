@@ -10,7 +10,7 @@ import numpy as np
 
 from arborax.training import register, save
 
-from .results import RunFolder
+from .results import commit, RunFolder
 from .task import AbstractTask
 from .training import parameter_count, train
 
@@ -59,6 +59,7 @@ def run(
     if resume and (finished := place.result()):
         return finished
     place.path.mkdir(parents=True, exist_ok=True)
+    commit()  # read now: the checkout may move on while the run goes on
     start = time.process_time()
     with task.context(config):
         data = task.data(config, None if cache is None else pathlib.Path(cache))
