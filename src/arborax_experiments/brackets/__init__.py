@@ -11,7 +11,7 @@ from scipy import stats
 from arborax.kernels import embed, mmd, RandomFourierSignature
 from arborax.training import metrics
 
-from ..generation import generate, no_batch
+from ..generation import generate
 from ..harness import (
     AbstractTask,
     by_model,
@@ -140,11 +140,16 @@ above its observed neighbours, in the mean over a path.</p>"""
         ts = jnp.linspace(0, 1, config.times, dtype=np.float32)
 
         def objective(model, batch, key):
+            features, target = batch
             values, given = seen(model.sample(ts, config.batch, key=key))
             return mmd(values, target, features, brackets_x=given, unbiased=True)
 
+        # An argument and no constant: one compiled program serves every rate.
+        def data(key, step):
+            return features, target
+
         rate, steps = config.learning_rate, config.iterations
-        yield Stage(config.model, objective, no_batch, None, steps, rate, loss_every=10)
+        yield Stage(config.model, objective, data, None, steps, rate, loss_every=10)
 
     def score(self, fitted, config, data, *, key, seed):
         _, test, other = data

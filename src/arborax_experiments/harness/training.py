@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from arborax.training import fit, FitResult
+from arborax.training import fit, FitResult, History, Timings
 
 from .config import TrainingConfig
 from .results import RunFolder
@@ -36,7 +36,7 @@ def train(
     **Arguments:**
 
     - `model`: with its first weights.
-    - `stages`: at least one.
+    - `stages`: none for a reference that is not trained.
     - `config`, `folder`: of the run.
     - `keys`: of the first and the second stage; later keys follow from the last.
     - `resume`: continue from the checkpoints of a run that was stopped.
@@ -48,7 +48,7 @@ def train(
     finished runs from which a stage was read.
     """
     later = (jr.fold_in(keys[-1], k) for k in it.count(1))
-    fitted, records, spent = None, [], 0.0
+    fitted, records, spent = unfitted(model), [], 0.0
     for stage, key in zip(stages, it.chain(keys, later)):
         finished = finished_stage(stage, config, folder)
         if finished is not None:
@@ -75,8 +75,15 @@ def train(
         fitted = stage.keep(result)
         model = fitted.model
         records.append(stage_record(stage, fitted))
-    assert fitted is not None, "a task has at least one stage"
     return fitted, records, spent
+
+
+def unfitted(model: Any) -> FitResult:
+    """The result of no training."""
+    none = Timings(0.0, 0.0, 0.0, 0.0, 0.0)
+    return FitResult(
+        model, model, History(), "steps", "not trained", 0, 0, None, None, none
+    )
 
 
 def finished_stage(

@@ -52,9 +52,9 @@ def functionals(paths: dict[str, np.ndarray], config: Config) -> Any:
     """Densities of the path functionals."""
     plt = pyplot()
     full = config.steps // (paths["ts"].size - 1)
-    # Stored paths are thinned: windows and horizons in units of the stored grid.
+    # Stored paths are thinned: blocks and horizons in units of the stored grid.
     thinned = Config(
-        window=config.window // full,
+        block=config.block // full,
         horizons=tuple(h // full for h in config.horizons),
     )
     true, ours = (

@@ -13,10 +13,14 @@ from arborax.training.objectives import PathFeatures
 
 from ..generation import no_batch, published_kernel, shuffled_batches
 from .config import Config
-from .features import RobustSignature
+from .features import LocalFeatures, RobustSignature
 
 
-PATHWISE = {"fourier-path": "path", "fourier-branched": "branched"}
+PATHWISE = {
+    "fourier-path": "path",
+    "fourier-branched": "branched",
+    "fourier-local": "path",
+}
 OBJECTIVES = ("fourier", *PATHWISE, "signature", "signature-robust", "branched")
 
 
@@ -100,18 +104,17 @@ def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable
 
 def _pathwise(name: str, config: Config, train: PathData) -> tuple[Callable, Any]:
     known, kind = train[: config.target_paths], PATHWISE.get(name)
-    features: PathFeatures | RobustSignature
+    sizes: Any = dict(
+        features=config.features, cylinders=config.cylinders, stride=config.stride
+    )
+    features: PathFeatures | RobustSignature | LocalFeatures
     if kind is None:
         features = RobustSignature(known.values, config.stride)
+    elif name == "fourier-local":
+        features = LocalFeatures(known.values, block=config.block, **sizes)
     else:
-        features = PathFeatures(
-            known.values,
-            known.brackets if kind == "branched" else None,
-            kind=kind,  # pyright: ignore[reportArgumentType]
-            features=config.features,
-            cylinders=config.cylinders,
-            stride=config.stride,
-        )
+        brackets = known.brackets if kind == "branched" else None
+        features = PathFeatures(known.values, brackets, kind=kind, **sizes)  # pyright: ignore[reportArgumentType]
     ts = jnp.asarray(train.ts)
 
     def objective(generator, batch, key):

@@ -1,11 +1,12 @@
 """Scores of a generator: marginals, path functionals, floors and references."""
 
+import functools as ft
 from typing import Any
 
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Array, Float
 
 from arborax.datasets import PathData
 from arborax.kernels import RandomFourierSignature, two_sample_test
@@ -13,11 +14,13 @@ from arborax.training import metrics
 
 from ..generation import batch_mean, numbers
 from .config import Config
-from .smiles import smile_errors
+from .smiles import left_wing, smile_errors
 
 
 Paths = Float[np.ndarray, "_ times 1"]
 FUNCTIONALS = ("realised variance", "bracket", "running maximum", "clustering")
+LOCAL = "local realised variance"
+LAGS = (1, 4, 16)  # blocks between two local realised variances
 
 
 def columns(config: Config) -> list[str]:
@@ -33,12 +36,12 @@ def summaries(
     """The numbers of each path whose laws are compared.
 
     Values at the horizons; realised variance, running maximum and lag-1
-    autocorrelation of squared returns, on the grid of windows, which even a model whose
-    paths are linear within windows can get right. The bracket is the sum of those
+    autocorrelation of squared returns, on the grid of blocks, which even a model whose
+    paths are linear within such windows can get right. The bracket is the sum of those
     given, or of all squared steps, which such a model does not get right.
     """
     x = np.asarray(paths[..., 0], np.float64)
-    coarse = x[:, :: config.window]
+    coarse = x[:, :: config.block]
     steps = np.diff(x, axis=1) ** 2 if brackets is None else brackets[..., 0, 0]
     return np.column_stack(
         [
@@ -54,6 +57,68 @@ def summaries(
 def known_summaries(data: PathData, config: Config) -> np.ndarray:
     """Those of data, with the brackets of the simulator."""
     return summaries(data.values, config, data.brackets)
+
+
+def local_logs(paths: Paths, config: Config) -> Float[np.ndarray, "paths blocks"]:
+    """Logarithms of realised variances, all steps, of blocks of `config.block`."""
+    steps = np.diff(np.asarray(paths[..., 0], np.float64), axis=1) ** 2
+    blocks = steps.reshape(len(steps), -1, config.block).sum(axis=2)
+    return np.log(np.maximum(blocks, 1e-12))
+
+
+def structure(logs: Float[np.ndarray, "paths blocks"]) -> list[float]:
+    """Mean squared changes of local logarithms at `LAGS`: how rough volatility is."""
+    lags = [lag for lag in LAGS if lag < logs.shape[1]]
+    return [float(np.mean((logs[:, k:] - logs[:, :-k]) ** 2)) for k in lags]
+
+
+def all_summaries(paths: Paths, config: Config, brackets: Any = None) -> np.ndarray:
+    """`summaries`, and the local logarithms of the blocks that end at the horizons."""
+    ends = np.array(config.horizons) // config.block - 1
+    logs = local_logs(paths, config)[:, ends]
+    return np.column_stack([summaries(paths, config, brackets), logs])
+
+
+def column_ks(x: np.ndarray, y: np.ndarray, config: Config) -> np.ndarray:
+    """KS by column of `all_summaries`; local realised variances are one column, the
+    mean over the horizons."""
+    found, count = np.asarray(metrics.ks(x, y)), len(config.horizons)
+    return np.append(found[:-count], found[-count:].mean())
+
+
+def large_scores(
+    generated: Paths, fresh: PathData, known: PathData, config: Config, seed: int
+) -> dict[str, Any]:
+    """Scores of as many generated paths as there are fresh ones, with floors of that
+    size: `columns`, `ks`, `floor`, `floor_upper`; `structure`, a model's mean squared
+    changes of local logarithms over those of the fresh paths, and `structure_floor`,
+    the same of known paths; for real data `past`, the KS of all known paths; `p_value`
+    of a permutation test with all these paths; `left_wing`."""
+    size = min(len(generated), len(fresh), len(known) // 2)
+    ours, true = generated[:size], fresh[:size]
+    pool = all_summaries(known.values, config, known.brackets)
+    distance = ft.partial(column_ks, config=config)
+    floor = metrics.self_floor(distance, pool, size=size, repeats=20)
+    both = (
+        all_summaries(ours, config),
+        all_summaries(true.values, config, true.brackets),
+    )
+    # Windows of one series overlap: no second sample, but the past is a reference.
+    past = {} if known.brackets is not None else {"past": distance(pool, both[1])}
+    parts = (ours, known.values[:size], true.values)
+    mine, other, truth = (np.array(structure(local_logs(x, config))) for x in parts)
+    return {
+        "paths": size,
+        "columns": [*columns(config), LOCAL],
+        "ks": numbers(distance(*both)),
+        "floor": numbers(floor.mean),
+        "floor_upper": numbers(floor.upper),
+        "structure": numbers(mine / truth),
+        "structure_floor": numbers(other / truth),
+        "p_value": large_p_value(ours, true.values, config, seed),
+        "left_wing": left_wing(ours, known.values, config),
+        **{name: numbers(values) for name, values in past.items()},
+    }
 
 
 def gaussian_reference(paths: Paths, count: int, seed: int = 0) -> Paths:
@@ -101,7 +166,7 @@ def score(
     enough; its floor is `floor`) and `fresh_sets`, their number; `batch_ks`,
     `batch_floor`, `batch_size` (the published metric: mean over batches of at most
     1,024, marginals only); `p_value` of a permutation test of up to 1,000 against 1,000
-    paths with a kernel that is not trained on; `smile`.
+    paths with a kernel that is not trained on; `smile`; `large`, see `large_scores`.
     """
     few = generated[: len(true)]
     a, b = summaries(few, config), known_summaries(true, config)
@@ -129,6 +194,7 @@ def score(
         "batch_size": batch,
         "p_value": permutation_p_value(few, true.values, config, seed),
         "smile": smile_errors(generated, true.values, known.values, config),
+        "large": large_scores(generated, fresh, known, config, seed),
     }
 
 
@@ -145,11 +211,9 @@ def fresh_ks(
     return batch_mean(metrics.ks, made, known, size)
 
 
-def permutation_p_value(generated: Paths, true: Paths, config: Config, seed: int):
-    """A two-sample test with features of other frequencies, kind and grid."""
-    stride, count = max(1, config.window // 4), min(1000, len(true), len(generated))
-    x, y = (jnp.asarray(p[:count, ::stride], jnp.float32) for p in (generated, true))
-    features = RandomFourierSignature(
+def unseen_features(fitted: Array) -> RandomFourierSignature:
+    """Features of other frequencies and kind than those trained on."""
+    return RandomFourierSignature(
         1,
         key=jr.PRNGKey(12345),
         kind="geometric",
@@ -157,6 +221,42 @@ def permutation_p_value(generated: Paths, true: Paths, config: Config, seed: int
         features=64,
         scales=(0.7, 2.0, 5.0),
         dtype=np.dtype(np.float32),
-    ).fit(y)
+    ).fit(fitted)
+
+
+def permutation_p_value(generated: Paths, true: Paths, config: Config, seed: int):
+    """A two-sample test with features of other frequencies, kind and grid."""
+    stride, count = max(1, config.block // 4), min(1000, len(true), len(generated))
+    x, y = (jnp.asarray(p[:count, ::stride], jnp.float32) for p in (generated, true))
+    features = unseen_features(y)
     result = two_sample_test(x, y, features, key=jr.PRNGKey(seed), permutations=500)
     return float(result.p_value)
+
+
+def large_p_value(
+    generated: Paths, true: Paths, config: Config, seed: int, permutations: int = 500
+) -> float:
+    """A permutation test of all paths, with `unseen_features` of every fourth sample
+    and cosines of local logarithms and their changes, fitted to both samples together.
+    Memory and cost are linear in the number of paths."""
+    pooled, count = np.concatenate([generated, true]), len(generated)
+    rows = np.random.default_rng(seed).permutation(len(pooled))[:2048]
+    thin = jnp.asarray(pooled[:, ::4], jnp.float32)
+    signature = unseen_features(thin[rows])
+    blocks = range(0, len(pooled), 1024)
+    found = np.concatenate([signature.features(thin[i : i + 1024]) for i in blocks])
+    logs = local_logs(pooled, config)
+    logs = np.column_stack([logs, logs[:, 1:] - logs[:, :-1]])
+    logs = (logs - logs[rows].mean(axis=0)) / logs[rows].std(axis=0)
+    rng = np.random.default_rng(54321)
+    places, phases = rng.integers(0, logs.shape[1], 96), rng.uniform(0, 2 * np.pi, 96)
+    local = np.cos(1.5 * rng.standard_normal(96) * logs[:, places] + phases)
+    # Each of the two groups has total variance one.
+    parts = [x / np.sqrt(x.var(axis=0).sum()) for x in (found, local)]
+    features = np.column_stack([x - x.mean(axis=0) for x in parts]).astype(np.float32)
+    rng = np.random.default_rng((seed, 1))
+    first = np.arange(len(pooled)) < count
+    labels = np.stack([first, *(rng.permutation(first) for _ in range(permutations))])
+    # Features are centred: the sum of the first sample fixes that of the second.
+    gaps = np.sum((labels.astype(np.float32) @ features) ** 2, axis=1)
+    return float(np.mean(gaps >= gaps[0] * (1 - 1e-6)))

@@ -39,9 +39,11 @@ def implied_volatility(
 
 
 def smile(
-    log_prices: Float[np.ndarray, " paths"], time: float
+    log_prices: Float[np.ndarray, " paths"],
+    time: float,
+    strikes: Float[np.ndarray, " strikes"] = STRIKES,
 ) -> tuple[Float[np.ndarray, " strikes"], Float[np.ndarray, " strikes"]]:
-    """Implied volatilities at `STRIKES` of the price at one time, and their Monte Carlo
+    """Implied volatilities at `strikes` of the price at one time, and their Monte Carlo
     standard errors.
 
     Prices are divided by their mean, so that the forward is 1 in every sample and puts
@@ -50,14 +52,14 @@ def smile(
     """
     price = np.exp(np.asarray(log_prices, np.float64))
     price = price / price.mean()
-    put = STRIKES < 1
+    put = strikes < 1
     side = np.where(put, -1.0, 1.0)
-    pay = np.maximum(side * (price[:, None] - STRIKES[None]), 0)
+    pay = np.maximum(side * (price[:, None] - strikes[None]), 0)
     value = pay.mean(axis=0)
-    calls = value + np.where(put, 1 - STRIKES, 0)
-    found = np.where(value > 0, implied_volatility(calls, STRIKES, time), np.nan)
+    calls = value + np.where(put, 1 - strikes, 0)
+    found = np.where(value > 0, implied_volatility(calls, strikes, time), np.nan)
     spread = found * math.sqrt(time)
-    d = -np.log(STRIKES) / spread + spread / 2
+    d = -np.log(strikes) / spread + spread / 2
     vega = math.sqrt(time) * np.exp(-d * d / 2) / math.sqrt(2 * math.pi)
     return found, pay.std(axis=0) / math.sqrt(len(price)) / vega
 
@@ -97,6 +99,32 @@ def smile_errors(
                 "strike": None if worst is None else float(STRIKES[worst]),
                 "missing": int(np.isnan(ours).sum()),
                 "floor": _largest(theirs - best),
+            }
+        )
+    return out
+
+
+def left_wing(
+    generated: Float[np.ndarray, "paths times 1"],
+    known: Float[np.ndarray, "more times 1"],
+    config: Config,
+) -> list[dict[str, Any]]:
+    """Implied volatility at log-strike -0.3, far out on the left, in volatility points,
+    at the first and last horizon: model, all `known` paths, and the Monte Carlo
+    standard error of the difference. `None` where no path pays."""
+    strikes, out = np.exp([-0.3]), []
+    for index in (config.horizons[0], config.horizons[-1]):
+        time = index / config.steps
+        pairs = [smile(x[:, index, 0], time, strikes) for x in (generated, known)]
+        (ours,), (truth,) = (_plain(100 * found) for found, _ in pairs)
+        error = 100 * float(np.hypot(*(error[0] for _, error in pairs)))
+        both = ours is not None and truth is not None
+        out.append(
+            {
+                "time": time,
+                "generated": ours,
+                "true": truth,
+                "monte_carlo": error if both else None,
             }
         )
     return out

@@ -2,10 +2,14 @@
 
 from typing import Any
 
-from ..baselines import LABELS
+import numpy as np
+
+from .. import baselines
 from ..harness import (
     AbstractTask,
     by_model,
+    Lines,
+    mean_cells,
     percent_cells,
     published_cells,
     Results,
@@ -27,12 +31,17 @@ PUBLISHED = {
     "bnrde": [(6.89, 1.81), (6.91, 0.98), (8.56, 0.38), (9.58, 0.36)],
     "bnrde-bk": [(7.93, 1.49), (7.70, 0.87), (7.77, 1.02), (8.11, 0.52)],
 }
+REFERENCES = {"garch": "GARCH(1,1)", "bootstrap": "block bootstrap, 20 days"}
+LABELS = {**baselines.LABELS, **REFERENCES}
 HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
 
 
 def tables(task: AbstractTask, results: Results) -> list[Table]:
-    """Pooled KS, KS on fresh test sets, the published metric, and the runs."""
+    """KS with all fresh paths, pooled KS of the test set, KS on fresh test sets, the
+    published metric, and the runs."""
     first = results[0]["scores"]
+    if results[0]["config"].get("data", "simulated") == "sp500":
+        return [_large(results), run_table(task, results, {"p-value": _p_values})]
     pooled = [
         ("floor (true against true)", percent_cells([first["floor"]])),
         ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
@@ -50,15 +59,17 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         batch.append((label, percent_cells(r["scores"]["batch_ks"] for r in group)))
         if first["columns"][: len(HORIZONS)] == HORIZONS:
             printed = published_cells(PUBLISHED[model])
-            batch.append((f"{LABELS[model]}, published", printed))
+            batch.append((f"{baselines.PRINTED[model]}, published", printed))
         ordered += group
     names = first["columns"]
     marginals = names[: len(first["batch_ks"])]
     own = {
-        "p-value": lambda r: f"{r['scores']['p_value']:.3f}",
+        "p-value": _p_values,
         "smile error ± MC (floor), vol points": _smile_cell,
     }
+    large = [_large(results)] if any("large" in r["scores"] for r in results) else []
     return [
+        *large,
         Table(f"pooled KS x 100 on {first['test_paths']} test paths", names, pooled),
         Table(
             f"the same, mean over {first['fresh_sets']} fresh test sets", names, fresh
@@ -66,6 +77,51 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         Table("per-batch KS x 100, as published", marginals, batch),
         run_table(task, ordered, own),
     ]
+
+
+def _large(results: Results) -> Table:
+    """Scores of all fresh paths: KS x 100, structure functions and the left wing."""
+    results = [r for r in results if "large" in r["scores"]]
+    first = results[0]["scores"]["large"]
+    lags = [f"lag {lag}" for lag in (1, 4, 16)][: len(first["structure"])]
+    if "past" in first:  # real data: no second sample of the law
+        cells = percent_cells([first["past"]]) + mean_cells([first["structure_floor"]])
+        lines: Lines = [("reference: training windows", [*cells, "-"])]
+    else:
+        floor, upper = (percent_cells([first[k]]) for k in ("floor", "floor_upper"))
+        lines = [
+            (
+                "floor (true against true)",
+                [*floor, *mean_cells([first["structure_floor"]]), "0"],
+            ),
+            ("floor, 95 % quantile", [*upper, *[""] * (len(lags) + 1)]),
+        ]
+    for _, label, group in by_model(results, LABELS):
+        found = [r["scores"]["large"] for r in group]
+        cells = percent_cells(one["ks"] for one in found)
+        cells += mean_cells(one["structure"] for one in found)
+        lines.append((label, [*cells, _wing_cell(found)]))
+    title = (
+        f"KS x 100 of {first['paths']} paths; squared changes of log local variance, "
+    )
+    title += "model / true; error of the left wing, vol points"
+    return Table(title, [*first["columns"], *lags, "left wing"], lines)
+
+
+def _wing_cell(found: list[dict[str, Any]]) -> str:
+    """Error at the first horizon, mean over seeds, and that of Monte Carlo."""
+    wings = [one["left_wing"][0] for one in found]
+    if any(wing["monte_carlo"] is None for wing in wings):
+        return "-"
+    gap = np.mean([wing["generated"] - wing["true"] for wing in wings])
+    return f"{gap:+.1f} (MC {np.mean([wing['monte_carlo'] for wing in wings]):.1f})"
+
+
+def _p_values(result: dict[str, Any]) -> str:
+    """Of 1,000 paths, and of all fresh ones."""
+    scores = result["scores"]
+    large = f"; {scores['large']['p_value']:.3f}" if "large" in scores else ""
+    return f"{scores['p_value']:.3f}{large}"
 
 
 def _smile_cell(result: dict[str, Any]) -> str:

@@ -5,6 +5,8 @@ import pathlib
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
+
 from arborax.datasets import dataset, PathData, RoughBergomi, Splits
 from arborax.training import FitResult
 
@@ -19,12 +21,13 @@ from ..harness import (
     Table,
 )
 from . import figures
-from .config import Config
-from .generator import Generator, make_generator
+from .config import Config, SP500
+from .generator import make_generator
 from .objectives import make_objective
 from .scores import score
 from .selection import Validation
-from .tables import LABELS, tables
+from .sp500 import read_windows, reference
+from .tables import LABELS, REFERENCES, tables
 
 
 FRESH_SETS = 4
@@ -32,8 +35,8 @@ FRESH_SETS = 4
 
 @dataclasses.dataclass(frozen=True)
 class Data:
-    """Simulated log-prices: training, validation and test paths, and `FRESH_SETS` more
-    test sets, for the scores only."""
+    """Log-prices: training, validation and test paths; of the law `FRESH_SETS` more
+    test sets, for the scores only, of real data the test paths again."""
 
     splits: Splits
     fresh: PathData
@@ -55,17 +58,32 @@ squared returns) are taken on the grid of windows; the bracket is the sum of all
 steps, and for the data that of the simulator. The p-value is that of a permutation test
 with a kernel that no model was trained on.</p>"""
 
+    def configure(self, setting: str, preset: str, **changes: Any) -> Config:
+        """Real data bring sizes of their own, which `changes` override."""
+        own = SP500 if changes.get("data", "simulated") == "sp500" else {}
+        config = super().configure(setting, preset, **{**own, **changes})
+        if config.model in REFERENCES and config.data == "simulated":
+            raise ValueError(f"{config.model!r} is a reference for `data=sp500`.")
+        return config
+
     def data(self, config: Config, cache: pathlib.Path | None) -> Data:
+        if config.data == "sp500":
+            splits = read_windows(config.steps)
+            return Data(splits, splits.test)
         law = RoughBergomi(hurst=config.hurst, steps=config.steps)
         seed = config.data_seed
         splits = dataset(law, config.paths, seed=seed, folder=cache).split()
         count = FRESH_SETS * len(splits.test)
         return Data(splits, dataset(law, count, seed=seed + 1, folder=cache))
 
-    def model(self, config: Config, data: Data, *, key: Any) -> Generator:
+    def model(self, config: Config, data: Data, *, key: Any) -> Any:
+        if config.model in REFERENCES:
+            return reference(config.model)
         return make_generator(config, data.splits.train.values, key=key)
 
     def stages(self, config: Config, data: Data) -> Iterator[Stage]:
+        if config.model in REFERENCES:
+            return iter(())
         validation, train = Validation(config, data.splits), data.splits.train
         return generator_stages(
             config,
@@ -86,11 +104,12 @@ with a kernel that no model was trained on.</p>"""
         scores = score(
             generated, test, data.splits.train, config, fresh=data.fresh, seed=seed
         )
-        stride = max(1, config.window // 2)
+        stride = max(1, config.block // 2)
+        few = min(1024, len(test))
         paths = {
             "ts": test.ts[::stride],
-            "generated": generated[: len(test), ::stride, 0],
-            "true": test.values[:, ::stride, 0],
+            "generated": generated[:few, ::stride, 0].astype(np.float16),
+            "true": test.values[:few, ::stride, 0].astype(np.float16),
         }
         return Score({"scores": scores}, paths)
 

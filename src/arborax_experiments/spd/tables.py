@@ -28,7 +28,7 @@ PUBLISHED = {
     "bnrde-bk": [(5.81, 0.20), (5.87, 0.21), (6.30, 0.85), (8.32, 0.94)],
 }
 HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
-LABELS = {"bnrde": "", "bnrde-ito": "B-NRDE (GK), Itô algebra", **baselines.LABELS}
+LABELS = {"bnrde": "", "bnrde-ito": "B-NRDE, Itô algebra", **baselines.LABELS}
 CONE = ["points off the cone, %", "paths off, %", "least eigenvalue"]
 CONE += ["variation, KS x 100 (floor)"]
 
@@ -52,7 +52,7 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         if simulated and model in PUBLISHED:
             printed = dict(zip(HORIZONS, published_cells(PUBLISHED[model])))
             cells = [printed.get(name, "") for name in names]
-            batch.append((f"{LABELS[model]}, published", cells))
+            batch.append((f"{baselines.PRINTED[model]}, published", cells))
         cone.append((label, _cone(group)))
         ordered += group
     pooled += _ratios(means, first["floor"])
