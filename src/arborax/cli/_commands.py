@@ -14,7 +14,7 @@ from . import _benchmarks, _experiments
 
 Experiment = tyro.conf.Positional[str]
 Preset = Literal["smoke", "quick", "paper"]
-Setting = Literal["arborax", "paper"]
+Setting = Literal["arborax", "paper", "volterra"]
 FOLDERS = (pathlib.Path("runs"), pathlib.Path("results"))
 
 
