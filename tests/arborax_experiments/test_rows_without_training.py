@@ -19,8 +19,8 @@ from arborax_experiments.harness import (
     Score,
     Stage,
     sweep,
-    table,
     Table,
+    table,
     TrainingConfig,
 )
 
