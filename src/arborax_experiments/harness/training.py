@@ -36,7 +36,7 @@ def train(
     **Arguments:**
 
     - `model`: with its first weights.
-    - `stages`: none for a reference that is not trained.
+    - `stages`: may be none; the model is then taken as it is.
     - `config`, `folder`: of the run.
     - `keys`: of the first and the second stage; later keys follow from the last.
     - `resume`: continue from the checkpoints of a run that was stopped.
@@ -44,11 +44,11 @@ def train(
 
     **Returns:**
 
-    The result of the last stage, the records of all stages, and the CPU seconds of
-    finished runs from which a stage was read.
+    The result of the last stage, or one of zero steps; the records of all stages; and
+    the CPU seconds of finished runs from which a stage was read.
     """
     later = (jr.fold_in(keys[-1], k) for k in it.count(1))
-    fitted, records, spent = unfitted(model), [], 0.0
+    fitted, records, spent = untrained(model), [], 0.0
     for stage, key in zip(stages, it.chain(keys, later)):
         finished = finished_stage(stage, config, folder)
         if finished is not None:
@@ -56,7 +56,7 @@ def train(
         place = pathlib.Path(finished["folder"]) if finished else folder.path
         every = max(1, stage.steps // config.validations)
         result = fit(
-            model,
+            fitted.model,
             stage.data,
             stage.objective,
             key=key,
@@ -73,16 +73,16 @@ def train(
             progress=progress,
         )
         fitted = stage.keep(result)
-        model = fitted.model
         records.append(stage_record(stage, fitted))
     return fitted, records, spent
 
 
-def unfitted(model: Any) -> FitResult:
-    """The result of no training."""
-    none = Timings(0.0, 0.0, 0.0, 0.0, 0.0)
+def untrained(model: Any) -> FitResult:
+    """A model as it is, as the result of zero steps."""
+    timings = Timings(0.0, 0.0, 0.0, 0.0, 0.0)
+    message = "no stage of training"
     return FitResult(
-        model, model, History(), "steps", "not trained", 0, 0, None, None, none
+        model, model, History(), "steps", message, 0, 0, None, None, timings
     )
 
 
