@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from arborax_experiments import collect, find_task, table
+from arborax_experiments.harness import provenance, Table
+from arborax_experiments.rough_bergomi import OBJECTIVES
 
 
 ROOT = pathlib.Path(__file__).parents[1]
@@ -24,9 +26,13 @@ def _plain(name: str, preset: str = "quick") -> list[dict[str, Any]]:
     ]
 
 
-def _markdown(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
+def _markdown(
+    header: list[str], lines: list[tuple[str, list[str]]], results: list[dict[str, Any]]
+) -> str:
+    """A table and the sentence that says how it was made."""
     out = [header, ["---"] * len(header), *([label, *cells] for label, cells in lines)]
-    return "\n".join("| " + " | ".join(row) + " |" for row in out)
+    rows = ["| " + " | ".join(row) + " |" for row in out]
+    return "\n".join([*rows, "", f"`{provenance(results)}`"])
 
 
 def printed(name: str) -> str:
@@ -35,15 +41,27 @@ def printed(name: str) -> str:
     return f"```text\n{text}\n```"
 
 
+def _tables(results: list[dict[str, Any]]) -> dict[str, Table]:
+    """The tables of `rough-bergomi` by the first words of their titles."""
+    names = {"KS x": "large", "pooled": "pooled", "the same": "fresh"}
+    return {
+        name: one
+        for one in find_task("rough-bergomi").tables(results)
+        for start, name in names.items()
+        if one.title.startswith(start)
+    }
+
+
 def rough_bergomi() -> str:
     """Our setting at preset quick, against fresh test sets."""
     results = _plain("rough-bergomi")
-    pooled, fresh, *_ = find_task("rough-bergomi").tables(results)
+    found = _tables(results)
+    pooled, fresh = found["pooled"], found["fresh"]
     floor, *models = fresh.lines
     gaussian = [row for row in pooled.lines if row[0] == "Gaussian reference"]
     first = results[0]["scores"]
     sets = f"KS x 100, mean of {first['fresh_sets']} x {first['test_paths']} paths"
-    return _markdown([sets, *fresh.columns], [floor, *gaussian, *models])
+    return _markdown([sets, *fresh.columns], [floor, *gaussian, *models], results)
 
 
 def rough_bergomi_variants(changed: str) -> str:
@@ -58,16 +76,20 @@ def rough_bergomi_variants(changed: str) -> str:
             groups.setdefault(result["config"][changed], []).append(result)
     lines, columns = [], []
     for value, group in groups.items():
-        _, fresh, *_ = find_task("rough-bergomi").tables(group)
+        fresh = _tables(group)["fresh"]
         floor, (label, cells) = fresh.lines
         if changed == "hurst" or not lines:
             name = f"{floor[0]}, H = {value}" if changed == "hurst" else floor[0]
             lines.append((name, floor[1]))
         seeds = label.rsplit(", ", 1)[1]
         p_values = ", ".join(f"{r['scores']['p_value']:.2g}" for r in group)
-        lines.append((f"`{changed}={value}`, {seeds}, p = {p_values}", cells))
+        name = f"`{changed}={value}`"
+        if changed == "objective":
+            name = f"{OBJECTIVES[value]} (`{value}`)"
+        lines.append((f"{name}, {seeds}, p = {p_values}", cells))
         columns = fresh.columns
-    return _markdown(["KS x 100 on fresh test sets", *columns], lines)
+    made = [result for group in groups.values() for result in group]
+    return _markdown(["KS x 100 on fresh test sets", *columns], lines, made)
 
 
 def spd() -> str:
@@ -83,13 +105,15 @@ def spd() -> str:
         if "95 %" not in label and "these test paths" not in label
     ]
     count = results[0]["scores"]["test_paths"]
-    return _markdown([f"W1 x 100, {count} paths", *times], lines)
+    return _markdown([f"W1 x 100, {count} paths", *times], lines, results)
 
 
 def rotations() -> str:
     """Our setting at preset quick: forecast errors under noise, by source."""
-    noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
-    return _markdown(["RGE in degrees under noise", *noisy.columns], noisy.lines)
+    results = _plain("so-rotation")
+    noisy, *_ = find_task("so-rotation").tables(results)
+    header = ["RGE in degrees under noise", *noisy.columns]
+    return _markdown(header, noisy.lines, results)
 
 
 PLACES: list[tuple[str, str, Callable[[], str]]] = [

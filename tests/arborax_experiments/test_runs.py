@@ -290,7 +290,9 @@ def test_table_and_report(result, folder):
     results = collect("rough-bergomi", [folder, folder])
     assert len(results) == 1
     text = table(TASK, results)
-    assert "Gaussian reference" in text and "B-NRDE (BK), 1 seed" in text
+    assert (
+        "Gaussian reference" in text and "B-NRDE, tuned with brackets, 1 seed" in text
+    )
     page = report(TASK, results, folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 5
     # Self-contained: nothing is fetched.

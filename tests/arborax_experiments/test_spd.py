@@ -307,7 +307,9 @@ def test_run_leaves_files_a_table_and_a_report(result, folder):
     results = collect("spd", [folder])
     assert len(results) == 1
     text = table(TASK, results)
-    assert "reference: mean path" in text and "B-NRDE (BK), 1 seed" in text
+    assert (
+        "reference: mean path" in text and "B-NRDE, tuned with brackets, 1 seed" in text
+    )
     page = report(TASK, results, folder / "report.html").read_text()
     assert page.count("data:image/png;base64,") == 3
     assert not re.search(r'(src|href)="?(?!data:)[^"]*//', page)
@@ -333,8 +335,8 @@ def test_table_compares_with_the_best_baseline_at_each_time(result):
         line.split("  ")[0]: line.split()[-4:]
         for line in table(TASK, results).split("\n")
     }
-    assert lines["B-NRDE (GK) / floor"] == ["4.00", "4.00", "4.00", "8.00"]
-    assert lines["B-NRDE (GK) / best baseline"] == ["0.50", "2.00", "0.50", "0.50"]
+    assert lines["B-NRDE / floor"] == ["4.00", "4.00", "4.00", "8.00"]
+    assert lines["B-NRDE / best baseline"] == ["0.50", "2.00", "0.50", "0.50"]
     assert " / " not in table(TASK, results[2:])
 
 

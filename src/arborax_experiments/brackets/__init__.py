@@ -16,6 +16,7 @@ from ..harness import (
     AbstractTask,
     by_model,
     by_setting,
+    footing_table,
     mean_cells,
     pyplot,
     run_table,
@@ -177,6 +178,7 @@ above its observed neighbours, in the mean over a path.</p>"""
         return [
             *out,
             Table(title, columns, self.gains(results)),
+            footing_table(self, results, self.models),
             run_table(self, results),
         ]
 

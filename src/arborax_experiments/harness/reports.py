@@ -8,7 +8,7 @@ from typing import Any
 from arborax.plots import html_image, html_page
 
 from .figures import training_curves
-from .tables import Results
+from .tables import provenance, Results
 from .task import AbstractTask
 
 
@@ -32,6 +32,7 @@ def report(
     body = [f"<h1>{html.escape(task.name)}</h1>", task.introduction]
     for title, group in task.groups(results).items():
         body.append(f"<h2>{html.escape(title).capitalize()}</h2>")
+        body.append(f"<p><code>{html.escape(provenance(group))}</code></p>")
         body += [table.html for table in task.tables(group)]
         body.append(html_image("training", training_curves(task, group)))
         body += [html_image(*figure) for figure in task.figures(group)]

@@ -57,9 +57,36 @@ def table(task: Any, results: Results) -> str:
         return "no results yet; make one with `arborax run`."
     parts = []
     for title, group in task.groups(results).items():
-        parts += [title] if title else []
+        parts.append("\n".join([*filter(None, [title]), provenance(group)]))
         parts += [one.text for one in task.tables(group)]
     return "\n\n".join(parts)
+
+
+def provenance(results: Results) -> str:
+    """One sentence: command, seeds, dates and commits of some results."""
+
+    def several(values: Iterable[Any]) -> str:
+        return " ".join(dict.fromkeys(map(str, values)))
+
+    first = results[0]
+    words = ["arborax run", first["experiment"]]
+    words += ["--model", several(r["model"] for r in results)]
+    words += ["--preset", several(r["preset"] for r in results)]
+    words += ["--setting", several(r["setting"] for r in results)]
+    words += ["--seed", several(sorted({r["seed"] for r in results}))]
+    given: dict[str, Any] = collections.defaultdict(dict)
+    for result in results:
+        for name, value in result.get("changes", {}).items():
+            given[name][str(value)] = None
+    if given:
+        words.append(
+            "--set " + " ".join(f"{k}={'|'.join(v)}" for k, v in given.items())
+        )
+    days = sorted({r["date"][:10] for r in results})
+    commits = several(r.get("commit") or "before commits were kept" for r in results)
+    return (
+        f"{' '.join(words)}; {' to '.join(days[:: max(1, len(days) - 1)])}; {commits}"
+    )
 
 
 def by_setting(results: Results, changes: bool = True) -> dict[str, Results]:
@@ -129,6 +156,24 @@ RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     ),
     "CPU s": lambda r: f"{r['cpu_seconds']:.0f}",
 }
+
+
+def footing_table(task: Any, results: Results, labels: Mapping[str, str]) -> Table:
+    """What each model was given: parameters, paths seen in training (steps times
+    batch), CPU seconds of a run, learning rate, and how many rates were tried."""
+    columns = ["parameters", "paths seen", "CPU s", "learning rate", "rates tried"]
+    lines: Lines = []
+    for name, label, group in by_model(results, labels):
+        seen = [
+            sum(s["steps"] for s in r["stages"]) * r["config"]["batch"] for r in group
+        ]
+        trained = bool(group[0]["stages"])
+        rate = f"{group[0]['config']['learning_rate']:g}" if trained else "-"
+        tried = task.rates_tried.get(name, "1") if trained else "-"
+        cells = [str(group[0]["parameters"]), str(max(seen))]
+        cells.append(f"{np.mean([r['cpu_seconds'] for r in group]):.0f}")
+        lines.append((label, [*cells, rate, tried]))
+    return Table("equal footing", columns, lines)
 
 
 def run_table(

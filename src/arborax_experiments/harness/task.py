@@ -83,6 +83,7 @@ class AbstractTask(abc.ABC):
     - `introduction`: a paragraph in HTML for the report.
     - `private`: fields of the configuration that name folders of the user; they are
         written to no file.
+    - `rates_tried`: by model, how many learning rates were tried, where not one.
     - `space`: what a sweep searches by default: a field to `(low, high)`, `(low, high,
         "log")` or a list of choices.
     """
@@ -92,6 +93,7 @@ class AbstractTask(abc.ABC):
     models: ClassVar[Mapping[str, str]]
     introduction: ClassVar[str] = ""
     private: ClassVar[tuple[str, ...]] = ()
+    rates_tried: ClassVar[Mapping[str, str]] = {}
     space: ClassVar[Mapping[str, Any]] = {
         "learning_rate": (1e-3, 2e-2, "log"),
         "width": (16, 64),

@@ -17,7 +17,7 @@ from .config import Config
 
 
 def with_bank(driver: SampledPath, rates: tuple[float, ...]) -> SampledPath:
-    r"""A driver (time, Brownian motion, ..) with one more channel for each rate $r$:
+    r"""A batch of drivers (time, Brownian motion, ..), one more channel for each rate:
     $dZ = -r Z\,dt + \sqrt{2 r}\,dW$ from zero, $W$ the second channel, by exponential
     Euler steps on an even grid; with the brackets of these channels."""
     dt = driver.ts[1] - driver.ts[0]
@@ -27,10 +27,10 @@ def with_bank(driver: SampledPath, rates: tuple[float, ...]) -> SampledPath:
     moves = jnp.moveaxis(jnp.diff(driver.xs[..., 1], axis=-1), -1, 0)
 
     def step(z, move):
-        z = decay * z + load * move[..., None]
+        z = decay[None] * z + load[None] * move[:, None]
         return z, z
 
-    start = jnp.zeros((*moves.shape[1:], rate.size), rate.dtype)
+    start = jnp.zeros((moves.shape[1], rate.size), rate.dtype)
     bank = jnp.concatenate([start[None], jax.lax.scan(step, start, moves)[1]])
     xs = jnp.concatenate([driver.xs, jnp.moveaxis(bank, 0, -2)], axis=-1)
     brackets = driver.brackets
@@ -39,7 +39,7 @@ def with_bank(driver: SampledPath, rates: tuple[float, ...]) -> SampledPath:
         mix = jnp.eye(driver.dim, dtype=rate.dtype)
         extra = load[:, None] * mix[None, 1]
         mix = jnp.concatenate([mix, extra])
-        brackets = mix @ brackets @ mix.T
+        brackets = jnp.einsum("ai,sij,bj->sab", mix, brackets, mix)
     return SampledPath(
         driver.ts, xs, brackets=brackets, finite_variation=(0,), check=False
     )

@@ -21,7 +21,16 @@ PATHWISE = {
     "fourier-branched": "branched",
     "fourier-local": "path",
 }
-OBJECTIVES = ("fourier", *PATHWISE, "signature", "signature-robust", "branched")
+# What the features of each see. Realised brackets are squared steps of a path.
+OBJECTIVES = {
+    "fourier": "Itô features",
+    "fourier-path": "Itô features, realised variance",
+    "fourier-branched": "branched features; brackets: data supplied, model realised",
+    "fourier-local": "Itô features, realised and local variance",
+    "signature": "geometric signature, depth 5",
+    "signature-robust": "geometric signature, depth 5, robust",
+    "branched": "branched signature; brackets: data supplied, model realised",
+}
 
 
 def thin(data: PathData, stride: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -45,7 +54,7 @@ def make_kernel(name: str, config: Config, dtype: Any) -> Any:
         return RandomFourierSignature(
             1, key=jr.PRNGKey(0), features=config.features, dtype=dtype
         )
-    raise ValueError(f"`objective` must be one of {OBJECTIVES}, got {name!r}.")
+    raise ValueError(f"`objective` must be one of {list(OBJECTIVES)}, got {name!r}.")
 
 
 def make_objective(name: str, config: Config, train: PathData) -> tuple[Callable, Any]:

@@ -6,6 +6,7 @@ from .. import baselines
 from ..harness import (
     AbstractTask,
     by_model,
+    footing_table,
     Lines,
     percent_cells,
     published_cells,
@@ -63,6 +64,7 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         ),
         Table("per-batch W1 x 100, as published", names, batch),
         Table("the cone, worst over seeds, and realised variation", CONE, cone),
+        footing_table(task, results, LABELS),
         run_table(task, ordered),
     ]
 

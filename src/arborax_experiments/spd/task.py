@@ -37,6 +37,7 @@ class SPDTask(AbstractTask):
     name = "spd"
     config = Config
     models = LABELS
+    rates_tried = {"bnrde": "several", "gru": "2", "xlstm": "2", "stacked-xlstm": "2"}
     introduction = """<p>Generated against true paths of covariance matrices. W1 is the
 one-dimensional Wasserstein distance of each sorted eigenvalue, mean over eigenvalues,
 times 100. The floor is what a perfect model would score: two samples of the true law.
