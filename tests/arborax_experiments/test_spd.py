@@ -25,6 +25,7 @@ from arborax_experiments.spd.coordinates import (
 from arborax_experiments.spd.data import load, Parts
 from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
 from arborax_experiments.spd.objectives import make_objective
+from arborax_experiments.spd.references import reference
 from arborax_experiments.spd.scores import (
     by_batch,
     cone,
@@ -344,3 +345,32 @@ def test_missing_package_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(ImportError, match="pip install skfolio"):
         run(TASK, preset="smoke", folder=tmp_path, changes={"data": "stocks"})
+
+
+def test_references_of_real_data():
+    rng = np.random.default_rng(0)
+    # Logarithms that are pulled back by a tenth each day.
+    logs = np.zeros((200, 65, 6))
+    for t in range(64):
+        logs[:, t + 1] = 0.9 * logs[:, t] + 0.1 * rng.standard_normal((200, 6))
+    full = matrices(logs)
+    w, u = np.linalg.eigh(full)
+    paths = triangles(np.einsum("...ik,...k,...jk->...ij", u, np.exp(w), u))
+    har, ewma = (reference(name, paths) for name in ("har", "ewma"))
+    # The weights of day, week and month sum to the pull.
+    np.testing.assert_allclose(har.weights[1:].sum(axis=0), -0.1, atol=0.03)
+    ts = jnp.linspace(0, 1, 65, dtype=jnp.float32)
+    for model in (har, ewma):
+        found = np.asarray(model.sample(ts, 2048, key=jax.random.PRNGKey(0)))
+        assert found.shape == (2048, 65, 6)
+        np.testing.assert_allclose(
+            matrices(found[:, 0]), np.tile(np.eye(3), (2048, 1, 1))
+        )
+        assert np.linalg.eigvalsh(matrices(found)).min() > 0
+        if model is har:
+            ours, true = np.log(spectra(found)), np.log(spectra(paths))
+            np.testing.assert_allclose(ours[:, -1].std(0), true[:, -1].std(0), rtol=0.2)
+        else:  # a martingale
+            np.testing.assert_allclose(found[:, -1, 0].mean(), 1, atol=0.1)
+    with pytest.raises(ValueError, match="reference for real data"):
+        load_config(model="har")

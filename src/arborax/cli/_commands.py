@@ -54,7 +54,8 @@ class Table:
 class Report:
     """Write one HTML page with tables and figures."""
 
-    experiment: Experiment
+    experiment: Experiment = ""
+    """Which experiment; default one page for each that has results."""
     folders: tuple[pathlib.Path, ...] = FOLDERS
     file: pathlib.Path | None = None
     """The page; default runs/EXPERIMENT/report.html."""

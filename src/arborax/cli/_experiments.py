@@ -89,10 +89,17 @@ def table(command: Any) -> None:
 
 
 def report(command: Any) -> None:
-    """One page of all results."""
-    task = _task(command.experiment)
-    file = command.file or pathlib.Path("runs") / command.experiment / "report.html"
-    print(_laboratory().report(task, _results(command), file))
+    """One page of all results, or one for each experiment."""
+    laboratory = _laboratory()
+    if command.experiment:
+        _task(command.experiment)
+        pages = {command.experiment: _results(command)}
+    else:
+        found = {n: laboratory.collect(n, command.folders) for n in laboratory.tasks()}
+        pages = {name: results for name, results in found.items() if results}
+    for name, results in pages.items():
+        file = command.file or pathlib.Path("runs") / name / "report.html"
+        print(laboratory.report(_task(name), results, file), flush=True)
 
 
 def config(command: Any) -> None:

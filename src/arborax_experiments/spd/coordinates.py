@@ -1,5 +1,7 @@
 """Symmetric matrices as lower triangles, and their logarithms."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,8 +28,8 @@ def matrices(values: Float[np.ndarray, "*b k"]) -> Float[np.ndarray, "*b n n"]:
     return values[..., places(size_of(values.shape[-1]))]
 
 
-def triangles(x: Float[Array, "*batch n n"]) -> Float[Array, "*batch k"]:
-    """Lower triangles by rows."""
+def triangles(x: Any) -> Any:
+    """Lower triangles `(*batch, k)` of `(*batch, n, n)` by rows, in NumPy or JAX."""
     rows, columns = np.tril_indices(x.shape[-1])
     return x[..., rows, columns]
 

@@ -29,7 +29,9 @@ PUBLISHED = {
     "bnrde-bk": [(5.81, 0.20), (5.87, 0.21), (6.30, 0.85), (8.32, 0.94)],
 }
 HORIZONS = ["t=128", "t=256", "t=384", "t=512"]
+REFERENCES = {"har": "reference: HAR", "ewma": "reference: EWMA"}
 LABELS = {"bnrde": "", "bnrde-ito": "B-NRDE, Itô algebra", **baselines.LABELS}
+LABELS |= REFERENCES
 CONE = ["points off the cone, %", "paths off, %", "least eigenvalue"]
 CONE += ["variation, KS x 100 (floor)"]
 
@@ -92,7 +94,11 @@ def _ratios(means: dict[str, np.ndarray], floor: list[float]) -> Lines:
         return []
     ours, label = means["bnrde"], LABELS["bnrde"]
     lines = [(f"{label} / floor", [f"{v:.2f}" for v in ours / np.asarray(floor)])]
-    others = [v for model, v in means.items() if not model.startswith("bnrde")]
+    others = [
+        v
+        for model, v in means.items()
+        if not model.startswith("bnrde") and model not in REFERENCES
+    ]
     if others:
         ratio = ours / np.min(others, axis=0)
         lines.append((f"{label} / best baseline", [f"{v:.2f}" for v in ratio]))

@@ -23,8 +23,9 @@ from .config import Config, REAL
 from .data import load, Parts
 from .generator import Generator, make_generator
 from .objectives import make_objective
+from .references import reference
 from .scores import places, score, spectra, wasserstein
-from .tables import LABELS, tables
+from .tables import LABELS, REFERENCES, tables
 
 
 BLOCK = 512  # paths generated at a time
@@ -48,18 +49,25 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
         """Real data bring sizes of their own, which `changes` override."""
         real = changes.get("data", "simulated") != "simulated"
         own = REAL.get(preset, {}) if real else {}
-        return super().configure(setting, preset, **{**own, **changes})
+        config = super().configure(setting, preset, **{**own, **changes})
+        if config.model in REFERENCES and not real:
+            raise ValueError(f"{config.model!r} is a reference for real data.")
+        return config
 
     def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
         return load(config, cache)
 
-    def model(self, config: Config, data: Parts, *, key: Any) -> Generator:
+    def model(self, config: Config, data: Parts, *, key: Any) -> Any:
+        if config.model in REFERENCES:
+            return reference(config.model, data.train)
         return make_generator(config, data.train, key=key)
 
-    def trained(self, model: Generator) -> Any:
-        return model.trained
+    def trained(self, model: Any) -> Any:
+        return model.trained if isinstance(model, Generator) else None
 
     def stages(self, config: Config, data: Parts) -> Iterator[Stage]:
+        if config.model in REFERENCES:
+            return iter(())
         return generator_stages(
             config,
             lambda name: make_objective(name, config, data),
