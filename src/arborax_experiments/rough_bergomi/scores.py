@@ -105,7 +105,7 @@ def large_scores(
     )
     # Windows of one series overlap: no second sample, but the past is a reference.
     past = {} if known.brackets is not None else {"past": distance(pool, both[1])}
-    parts = (ours, known.values[:size], true.values)
+    parts = (ours, known.values if past else known.values[:size], true.values)
     mine, other, truth = (np.array(structure(local_logs(x, config))) for x in parts)
     return {
         "paths": size,
