@@ -116,6 +116,26 @@ def rotations() -> str:
     return _markdown(header, noisy.lines, results)
 
 
+def brackets() -> str:
+    """Every score by rate, and the gain over the geometric objective."""
+    results = collect("brackets", [ROOT / "results"])
+    parts = []
+    for one in find_task("brackets").tables(results)[:5]:
+        lines = [(label, cells) for label, cells in one.lines]
+        parts.append(_markdown([one.title, *one.columns], lines, results))
+    made = f"`{provenance(results)}`"
+    return (
+        "\n\n".join(part.removesuffix(made).strip() for part in parts) + f"\n\n{made}"
+    )
+
+
+def draw() -> None:
+    """The figure of the experiment `brackets`."""
+    results = collect("brackets", [ROOT / "results"])
+    ((_, figure),) = find_task("brackets").figures(results)
+    figure.savefig(ROOT / "docs" / "_static" / "brackets.png", dpi=120)
+
+
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/results.md", "rough-bergomi", rough_bergomi),
     ("docs/results.md", "spd", spd),
@@ -127,6 +147,7 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
         lambda: rough_bergomi_variants("objective"),
     ),
     ("docs/guides/rough-bergomi.md", "hurst", lambda: rough_bergomi_variants("hurst")),
+    ("docs/guides/branched-objective.md", "brackets", brackets),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
     ("docs/guides/spd.md", "table", lambda: printed("spd")),
 ]
@@ -145,6 +166,7 @@ def rendered(page: str, name: str, make: Callable[[], str]) -> tuple[str, str]:
 def main() -> None:
     for place in PLACES:
         (ROOT / place[0]).write_text(rendered(*place)[1], encoding="utf-8")
+    draw()
 
 
 if __name__ == "__main__":

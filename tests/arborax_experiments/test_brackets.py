@@ -73,5 +73,5 @@ def test_run(model, tmp_path):
     assert np.isfinite(list(result["scores"].values())).all()
     assert result["commit"] is None or len(result["commit"]) >= 10
     text = table(TASK, [result])
-    assert "kappa Delta = 1" in text and TASK.models[model] in text
+    assert "KS bracket, by kappa Delta" in text and TASK.models[model] in text
     assert errors([result], model) == {1: result["scores"]["volatility"]}

@@ -14,7 +14,6 @@ from arborax.training import metrics
 from ..generation import generate
 from ..harness import (
     AbstractTask,
-    by_model,
     by_setting,
     footing_table,
     mean_cells,
@@ -165,22 +164,28 @@ above its observed neighbours, in the mean over a path.</p>"""
         return by_setting(results, changes=False)
 
     def tables(self, results):
+        rates = by_rate(results)
+        columns = [f"{value:g}" for value in rates]
         out = []
-        for value, group in by_rate(results).items():
-            floor = [group[0]["floor"][name] for name in SCORES]
+        for score, title in SCORES.items():
+            floor = [group[0]["floor"][score] for group in rates.values()]
             lines = [("floor: a second true sample", mean_cells([floor]))]
-            for _, label, rows in by_model(group, self.models):
-                found = [[r["scores"][name] for name in SCORES] for r in rows]
-                lines.append((label, mean_cells(found)))
-            out.append(Table(f"kappa Delta = {value:g}", list(SCORES.values()), lines))
+            for name, label in self.models.items():
+                cells = [self.cell(group, name, score) for group in rates.values()]
+                lines.append((label, cells))
+            out.append(Table(f"{title}, by kappa Delta", columns, lines))
         title = "geometric less row, |log volatility|: mean over seeds, 95 % interval"
-        columns = [f"{value:g}" for value in by_rate(results)]
         return [
             *out,
             Table(title, columns, self.gains(results)),
             footing_table(self, results, self.models),
             run_table(self, results),
         ]
+
+    def cell(self, group, name, score):
+        """Mean and deviation over seeds."""
+        found = list(errors(group, name, score).values())
+        return mean_cells([[value] for value in found])[0] if found else "-"
 
     def gains(self, results):
         """Paired differences: a seed has the same start and noise in every row."""

@@ -109,7 +109,8 @@ def by_model(
     for name, label in labels.items():
         group = [result for result in results if result["model"] == name]
         if group:
-            yield name, with_seeds(label, len(group)), group
+            seeds = {result["seed"] for result in group}
+            yield name, with_seeds(label, len(seeds)), group
 
 
 def with_seeds(label: str, count: int) -> str:
