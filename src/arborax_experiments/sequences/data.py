@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 
 from arborax.datasets import LabelledSeries, read_aeon
-from arborax.paths import add_time, SampledPath
+from arborax.paths import SampledPath
 
 from .config import Config
 
@@ -34,14 +34,14 @@ class Parts:
         return len(self.train.classes)
 
     def path(self, part: LabelledSeries) -> SampledPath:
-        """Paths in units of the training part, time from 0 to 1 as first channel."""
+        """Paths in units of the training part, over times from 0 to 1."""
         there = np.arange(self.train.values.shape[1]) < self.train.lengths[:, None]
         values = self.train.values[there]
         spread = values.std(axis=0)
         spread = np.where(spread > 0, spread, 1.0)
         xs = ((part.values - values.mean(axis=0)) / spread).astype(np.float32)
         ts = np.linspace(0, 1, xs.shape[1], dtype=np.float32)
-        return add_time(SampledPath(ts, xs, lengths=part.lengths.astype(np.int32)))
+        return SampledPath(ts, xs, lengths=part.lengths.astype(np.int32))
 
 
 def read_parts(config: Config) -> Parts:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from arborax import models
 from arborax.algebra import Ito, Shuffle
-from arborax.paths import SampledPath
+from arborax.paths import add_time, SampledPath
 
 from .config import Config
 
@@ -74,14 +74,14 @@ def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) 
 
 
 def inputs(model: Classifier, path: SampledPath) -> tuple[Any, np.ndarray]:
-    """What the core reads of a batch of paths, and the weights of its outputs. Controls
-    do not depend on weights and are prepared once."""
+    """What the core reads of a batch of paths, with time as first channel, and the
+    shares of its outputs in their mean. Controls do not depend on weights and are
+    prepared once."""
     core: Any = model.core
-    full = path.broadcast()
-    lengths = np.asarray(full.lengths)
+    lengths, full = np.asarray(path.lengths), add_time(path).broadcast()
     if not hasattr(core, "at_knots"):
         shares = np.arange(path.num_times) < lengths[:, None]
-        items = jax.vmap(lambda p: p.filled())(full)
+        items = full.filled()
     else:
         items = jax.jit(jax.vmap(core.prepare))(full)
         knots = items.log_signatures.shape[1] + 1

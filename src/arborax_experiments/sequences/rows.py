@@ -15,6 +15,7 @@ from arborax.estimators import (
     SignatureFeatures,
     SignatureKernelClassifier,
 )
+from arborax.paths import SampledPath
 
 from .config import Config
 from .data import as_list
@@ -84,7 +85,9 @@ def series_for(model: str, series: LabelledSeries) -> Any:
     """The series as a row takes them: rivals have channels first, and convolutions one
     length, so that shorter series are filled up with their last value."""
     if model not in RIVALS:
-        return as_list(series)
+        times = np.arange(series.values.shape[1], dtype=np.float32)
+        values, lengths = series.values.astype(np.float32), series.lengths
+        return SampledPath(times, values, lengths=lengths.astype(np.int32))
     if model == "dtw" and len(set(series.lengths)) > 1:
         return [x.T for x in as_list(series)]
     return np.swapaxes(series.values, 1, 2).astype(np.float32)
