@@ -45,7 +45,8 @@ def _pooled(
     count, times = states.shape[:2]
     lengths = times if path.lengths is None else path.lengths
     lengths = jnp.broadcast_to(jnp.asarray(lengths), (count,))
-    there = (jnp.arange(times)[None] < lengths[:, None])[..., None]
+    order = jnp.arange(times, dtype=lengths.dtype)
+    there = (order[None] < lengths[:, None])[..., None]
     share = there.astype(states.dtype) / lengths[:, None, None].astype(states.dtype)
     mean = jnp.sum(share * states, axis=1)
     spread = jnp.sqrt(jnp.sum(share * (states - mean[:, None]) ** 2, axis=1))

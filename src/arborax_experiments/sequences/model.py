@@ -43,13 +43,15 @@ def make_classifier(
     """The model of a configuration with its first weights."""
     first, second = jr.split(key)
     core = make_core(config, channels, max(1, -(-times // config.windows)), key=first)
-    return Classifier(core, eqx.nn.Linear(2 * config.features, classes, key=second))
+    size = 2 * config.features
+    readout = eqx.nn.Linear(size, classes, dtype=jnp.float32, key=second)
+    return Classifier(core, readout)
 
 
 def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) -> Any:
     """A sequence model with `config.features` outputs."""
     name, out = config.model, config.features
-    sizes: dict[str, Any] = dict(hidden=config.hidden, key=key)
+    sizes: dict[str, Any] = dict(hidden=config.hidden, dtype=jnp.float32, key=key)
     if name.startswith("linear"):
         alg = Shuffle if name.endswith("stratonovich") else Ito
         return models.LinearBNRDE(
@@ -63,7 +65,7 @@ def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) 
             **sizes,
         )
     if name == "xlstm":
-        return models.XLSTM(channels, out, key=key)
+        return models.XLSTM(channels, out, dtype=jnp.float32, key=key)
     sizes["width"] = config.width
     if name == "gru":
         return models.GRU(channels, out, **sizes)
@@ -105,12 +107,12 @@ def _logits(model: Classifier, items: Any, weights: Any) -> Array:
     return jax.vmap(model)(items, weights)
 
 
-def predict(model: Classifier, items: Any, weights: np.ndarray) -> np.ndarray:
-    """The classes of prepared series, a block of one size at a time."""
+def logits_of(model: Classifier, items: Any, weights: np.ndarray) -> np.ndarray:
+    """Logits of prepared series, a block of one size at a time."""
     count, size = len(weights), min(256, len(weights))
     found = []
     for at in range(0, count, size):
         rows = np.minimum(np.arange(at, at + size), count - 1)
         some = jax.tree.map(lambda leaf: leaf[rows], (items, weights))  # noqa: B023
-        found.append(np.asarray(_logits(model, *some)).argmax(axis=1))
+        found.append(np.asarray(_logits(model, *some)))
     return np.concatenate(found)[:count]

@@ -24,7 +24,7 @@ from ..harness import (
 )
 from .config import Config
 from .data import Parts, read_parts
-from .model import Classifier, cross_entropy, inputs, make_classifier, predict
+from .model import Classifier, cross_entropy, inputs, logits_of, make_classifier
 from .rows import ROWS, series_for
 
 
@@ -47,6 +47,8 @@ class SequencesTask(AbstractTask):
         "xlstm": "xLSTM",
         "reservoir-ito": "reservoir, Itô",
         "reservoir-stratonovich": "reservoir, Stratonovich",
+        "joined-ito": "reservoirs and log-signatures, Itô",
+        "joined-stratonovich": "reservoirs and log-signatures, Stratonovich",
         "signature-ito": "log-signatures + ridge, Itô",
         "signature-stratonovich": "log-signatures + ridge, Stratonovich",
         "kernel-ito": "signature kernel SVM, Itô",
@@ -71,7 +73,7 @@ errors on the training part.</p>"""
         times = data.train.values.shape[1]
         if config.model in ROWS:
             seed = int(jr.randint(key, (), 0, 2**31 - 1))
-            return ROWS[config.model](config, times, seed)
+            return ROWS[config.model](config, data, seed)
         return make_classifier(config, data.channels, data.classes, times, key=key)
 
     def stages(self, config: Config, data: Parts) -> Iterator[Stage]:
@@ -86,7 +88,7 @@ errors on the training part.</p>"""
             *held, labels = prepared(blank, data, data.validation)
 
             def metric(model):
-                return float(np.mean(predict(model, *held) != labels))
+                return float(np.mean(logits_of(model, *held).argmax(1) != labels))
 
         yield Stage(
             "cross-entropy",
@@ -106,7 +108,7 @@ errors on the training part.</p>"""
         model, content = fitted.model, {}
         if isinstance(model, Classifier):
             *items, labels = prepared(model, data, data.test)
-            found = predict(model, *items)
+            found = logits_of(model, *items).argmax(axis=1)
         else:
             labels = data.test.labels
             start = time.process_time()

@@ -187,7 +187,9 @@ has, from its last state.</p>"""
             "seen": float(right[:seen].mean()),
             "last": float(right[-32:].mean()),
         }
-        return Score({"scores": scores, "by_length": [round(float(x), 4) for x in right]})
+        return Score(
+            {"scores": scores, "by_length": [round(float(x), 4) for x in right]}
+        )
 
     def groups(self, results):
         return by_setting(results, changes=False)
@@ -235,10 +237,14 @@ has, from its last state.</p>"""
                 rows = [r for r in rows if r["config"]["data"] == kind]
                 if kind == "volatility":
                     for r in rows:
-                        ax.plot(label, 100 * r["scores"]["accuracy"], "o", color=f"C{k}")
+                        ax.plot(
+                            label, 100 * r["scores"]["accuracy"], "o", color=f"C{k}"
+                        )
                 elif rows:
                     mean = 100 * np.mean([r["by_length"] for r in rows], axis=0)
-                    ax.plot(np.arange(1, len(mean) + 1), mean, label=label, color=f"C{k}")
+                    ax.plot(
+                        np.arange(1, len(mean) + 1), mean, label=label, color=f"C{k}"
+                    )
             if kind == "volatility":
                 ax.axhline(50, color="grey", linewidth=1, linestyle=":")
             else:
