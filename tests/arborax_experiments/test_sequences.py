@@ -1,4 +1,4 @@
-"""Classification of series: rows that are trained, fitted, or rivals; splits; tables."""
+"""Classification of series: trained and fitted rows, splits, tables."""
 
 import json
 
@@ -69,7 +69,7 @@ def test_random_splits_have_a_validation_part(folder):
     np.testing.assert_array_equal(first.test.values, last.test.values)
     assert read_parts(config).validation is None
     result = result_of(folder, "linear-stratonovich", split=1)
-    assert len(result["stages"][0]["validation"]) == 1
+    assert [v["step"] for v in result["stages"][0]["validation"]] == [0, 3]
 
 
 def test_padding_does_not_change_logits():

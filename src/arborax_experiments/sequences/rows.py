@@ -76,7 +76,7 @@ class Joined:
         return np.concatenate([np.sqrt(size / p.shape[1]) * p for p in parts], axis=1)
 
     def predict(self, path: SampledPath) -> np.ndarray:
-        return self.readout.predict(self._features(path))
+        return np.asarray(self.readout.predict(self._features(path)))
 
 
 def with_steps(path: SampledPath) -> SampledPath:

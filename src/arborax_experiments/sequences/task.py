@@ -25,10 +25,19 @@ from ..harness import (
 from .config import Config
 from .data import Parts, read_parts
 from .model import Classifier, cross_entropy, inputs, logits_of, make_classifier
-from .rows import ROWS, series_for
 
 
 GOAL = ("Epilepsy", "RacketSports", "Libras", "PenDigits")
+TRAINED = {
+    "linear-ito": "linear B-NRDE, Itô",
+    "linear-stratonovich": "linear B-NRDE, Stratonovich",
+    "linear-diagonal-ito": "linear B-NRDE, diagonal, Itô",
+    "linear-diagonal-stratonovich": "linear B-NRDE, diagonal, Stratonovich",
+    "bnrde": "B-NRDE",
+    "log-ncde": "log-NCDE",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+}
 
 
 class SequencesTask(AbstractTask):
@@ -37,14 +46,7 @@ class SequencesTask(AbstractTask):
     name = "sequences"
     config = Config
     models = {
-        "linear-ito": "linear B-NRDE, Itô",
-        "linear-stratonovich": "linear B-NRDE, Stratonovich",
-        "linear-diagonal-ito": "linear B-NRDE, diagonal, Itô",
-        "linear-diagonal-stratonovich": "linear B-NRDE, diagonal, Stratonovich",
-        "bnrde": "B-NRDE",
-        "log-ncde": "log-NCDE",
-        "gru": "GRU",
-        "xlstm": "xLSTM",
+        **TRAINED,
         "reservoir-ito": "reservoir, Itô",
         "reservoir-stratonovich": "reservoir, Stratonovich",
         "joined-ito": "reservoirs and log-signatures, Itô",
@@ -70,31 +72,33 @@ errors on the training part.</p>"""
             raise FileNotFoundError(message) from error
 
     def model(self, config: Config, data: Parts, *, key: Any) -> Any:
-        times = data.train.values.shape[1]
-        if config.model in ROWS:
+        if config.model not in TRAINED:
+            from .rows import ROWS  # needs scikit-learn
+
             seed = int(jr.randint(key, (), 0, 2**31 - 1))
             return ROWS[config.model](config, data, seed)
+        times = data.train.values.shape[1]
         return make_classifier(config, data.channels, data.classes, times, key=key)
 
     def stages(self, config: Config, data: Parts) -> Iterator[Stage]:
         """One stage for trained models. On the official split the last average of
         weights is kept; with a validation part, its most accurate one."""
-        if config.model in ROWS:
+        if config.model not in TRAINED:
             return
         blank = self.model(config, data, key=jr.PRNGKey(0))
         train = prepared(blank, data, data.train)
-        metric = None
-        if data.validation is not None:
-            *held, labels = prepared(blank, data, data.validation)
+        validated = data.validation is not None
+        held = prepared(blank, data, data.validation) if validated else ()
 
-            def metric(model):
-                return float(np.mean(logits_of(model, *held).argmax(1) != labels))
+        def metric(model, validation, key):
+            *items, labels = held
+            return float(np.mean(logits_of(model, *items).argmax(axis=1) != labels))
 
         yield Stage(
             "cross-entropy",
             cross_entropy,
             train,
-            metric,
+            metric if validated else None,
             steps=config.iterations,
             learning_rate=config.learning_rate,
             batch_size=min(config.batch, len(data.train.labels)),
@@ -110,6 +114,8 @@ errors on the training part.</p>"""
             *items, labels = prepared(model, data, data.test)
             found = logits_of(model, *items).argmax(axis=1)
         else:
+            from .rows import series_for
+
             labels = data.test.labels
             start = time.process_time()
             model.fit(series_for(config.model, data.train), data.train.labels)
