@@ -1,7 +1,10 @@
 """The commands for own data, on small files; and one sentence for each mistake."""
 
 import pathlib
+import signal
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,6 +98,40 @@ def test_fit_and_predict_a_class(here, frame, capsys):
     message = refusal("predict model.abx c.csv")
     assert "no column 'volume'" in message and "price, volume" in message
     assert "SequenceClassifier" in refusal("sample model.abx")
+
+
+KILLED = """
+import os, signal, sys
+from arborax.cli import main
+from arborax.training import FileCheckpoints
+
+write = FileCheckpoints.save
+
+def save(self, step, *state):
+    write(self, step, *state)
+    if step == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+FileCheckpoints.save = save
+main(sys.argv[1:])
+"""
+
+
+def test_killed_and_resumed(here, monkeypatch):
+    """A process that is killed in mid-training loses nothing: all bits are those of a
+    run that was left alone."""
+    command = f"fit a.csv --task forecast {COLUMNS} --model gru --batch-size 4"
+    command += " --steps 8 --no-progress --out"
+    run(f"{command} quiet.abx")
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    arguments = [sys.executable, "-c", KILLED, *command.split(), "killed.abx"]
+    child = subprocess.run(arguments, capture_output=True, text=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert not pathlib.Path("killed.abx").exists()
+    assert any(pathlib.Path("killed.checkpoints").iterdir())
+    run(f"{command} killed.abx --resume")
+    quiet, resumed = (pathlib.Path(f"{n}.abx").read_bytes() for n in ("quiet", "killed"))
+    assert quiet == resumed
 
 
 def test_a_model_of_a_newer_version(here):
