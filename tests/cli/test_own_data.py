@@ -250,7 +250,57 @@ def test_one_sentence_for_each_mistake(here, frame, sentence, suffix):
     assert message.startswith(f"b.{suffix}") and sentence in message, message
 
 
+FILES = {
+    "void.csv": (b"", "void.csv cannot be read: Empty CSV file."),
+    "head.csv": (b"id,t,x\n", "head.csv has no rows."),
+    "short.csv": (b"id,t,x\na,0,1\na,1\na,2,3\n", "row 1 has 2 values"),
+    "two.csv": (b"id,t,x,x\na,0,1,2\n", "two.csv has 2 columns 'x'"),
+    "late.csv": (b"id,t,x\na,0,1\na,soon,2\n", "column 't' holds 'soon' in row 1"),
+    "torn.parquet": (b"PAR1", "torn.parquet cannot be read"),
+    "torn.npz": (b"PK", "torn.npz is no npz file"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_sentence_for_each_broken_file(here, name):
+    content, sentence = FILES[name]
+    pathlib.Path(name).write_bytes(content)
+    columns = "" if name.endswith("npz") else "--time t --group id --channels x"
+    message = refusal(f"fit {name} --task forecast {columns} --dry-run")
+    assert sentence in message and name in message, message
+
+
+def test_times_in_texts(here, frame, capsys):
+    """Parquet files may hold dates or numbers as texts."""
+    days = [f"2024-01-{1 + int(2 * t):02}" for t in frame["t"]]
+    write("b.parquet", frame | dict(t=days))
+    run(f"fit b.parquet --task forecast {COLUMNS} --dry-run")
+    assert "2024-01-01 00:00:00 to 2024-01-07" in capsys.readouterr().out
+    write("c.parquet", frame | dict(t=[str(t) for t in frame["t"]]))
+    run(f"fit c.parquet --task forecast {COLUMNS} --dry-run")
+    assert "column 't', 0 to 3" in capsys.readouterr().out
+
+
+def test_parts_of_a_parquet_file_are_not_kept(here):
+    """Arrow holds a part at a time, however long the file."""
+    from arborax.cli._tables import find_columns, read_chunks
+
+    file, rows = pathlib.Path("long.parquet"), 400_000
+    data = dict(id=np.arange(rows) // 10, x=np.arange(rows) % 7.0)
+    pyarrow.parquet.write_table(pa.table(data), file, row_group_size=20_000)
+    columns = find_columns(file, group="id", channels=("x",))
+    before, held = pa.total_allocated_bytes(), []
+    for _, _ in read_chunks(file, columns, 20_000):
+        held.append(pa.total_allocated_bytes() - before)
+    assert len(held) > 19
+    assert held[-2] < 1.2 * max(held[:5])
+
+
 def test_mistakes_in_the_command(here):
+    twice = refusal("fit a.csv --task classify --group id --time t --target t")
+    assert "column 't' is asked for twice" in twice
+    text = f"fit a.csv --task regress {COLUMNS} --target kind --dry-run"
+    assert "'kind' holds 'down'" in refusal(text)
     assert "needs --target" in refusal("fit a.csv --task classify --group id")
     assert "no target" in refusal("fit a.csv --task forecast --target kind")
     assert "--group" in refusal("fit a.csv --task generate --channels price")

@@ -111,9 +111,15 @@ def _check_task(command: Any, data: Any) -> None:
             f"{command.file}: all rows are one path, and --task {command.task} learns "
             "from many. Name the column that tells them apart by --group."
         )
+    target = command.target or "y"
+    if command.task == "regress" and data.targets.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{command.file}: column {target!r} holds {str(data.targets[0])!r}, not a "
+            "number. For names of classes use --task classify."
+        )
     if command.task == "classify" and len(np.unique(data.targets)) < 2:
         raise ValueError(
-            f"{command.file}: column {command.target or 'y'!r} has only one class, "
+            f"{command.file}: column {target!r} has only one class, "
             f"{data.targets[0]}; a classifier needs at least two."
         )
 
