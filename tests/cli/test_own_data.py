@@ -297,6 +297,10 @@ def test_parts_of_a_parquet_file_are_not_kept(here):
 
 
 def test_mistakes_in_the_command(here):
+    pathlib.Path("head.csv").write_text("id,t,x\n")
+    data = "--time t --group id --channels x --no-progress"
+    assert refusal(f"features head.csv {data}") == "head.csv has no rows."
+    assert "`rows` must be at least 1" in refusal(f"features head.csv {data} --rows 0")
     twice = refusal("fit a.csv --task classify --group id --time t --target t")
     assert "column 't' is asked for twice" in twice
     text = f"fit a.csv --task regress {COLUMNS} --target kind --dry-run"

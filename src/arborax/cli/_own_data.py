@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import estimators
+from .._inputs import as_count
 from ..kernels import SignatureKernel, two_sample_test
 from ..paths import SampledPath
 from . import _pages
@@ -274,6 +275,7 @@ def features(command: Any) -> None:
     else:
         columns = _columns(command)
     understood = Understood(command.file, columns)
+    as_count("rows", command.rows)
 
     def paths() -> Iterator[SampledPath]:
         for row, table in read_chunks(command.file, columns, command.rows):
@@ -330,6 +332,8 @@ def _constant_channels(understood: Understood) -> Iterator[None]:
     try:
         yield
     except ValueError:
+        if not understood.rows:
+            raise ValueError(f"{understood.file} has no rows.") from None
         understood.check_channels()
         raise
 
