@@ -45,7 +45,7 @@ def _signature(alg: Any, gradient: bool) -> Cell:
     return build
 
 
-def _gram(kind: str, depth: int | None) -> Cell:
+def _gram(kind: Any, depth: int | None) -> Cell:
     """Value and gradient, 32 x 32 paths of 64 samples."""
 
     def build():
@@ -179,7 +179,7 @@ def _title(thing: Any) -> str:
     return f"{type(thing).__name__}({thing.n})"
 
 
-def find_device(name: str) -> jax.Device:
+def find_device(name: str) -> Any:
     """The first device of a platform, or a sentence that says what there is."""
     try:
         return jax.devices(name)[0]
