@@ -5,6 +5,7 @@ import pathlib
 import time
 from typing import Any
 
+import equinox as eqx
 import jax.random as jr
 import numpy as np
 
@@ -48,8 +49,8 @@ def run(
 
     **Returns:**
 
-    The content of `result.json`, and the folder. Beside it are `model.abx`, the
-    checkpoints and, for some tasks, `paths.npz`.
+    The content of `result.json`, and the folder. Beside it are `model.abx` (of an
+    Equinox module), the checkpoints and, for some tasks, `paths.npz`.
     """
     changes = changes or {}
     place = RunFolder(
@@ -73,7 +74,8 @@ def run(
             progress=progress,
         )
         score = task.score(fitted, config, data, key=score_key, seed=seed)
-        save(place.path / "model.abx", fitted.model)
+        if isinstance(fitted.model, eqx.Module):
+            save(place.path / "model.abx", fitted.model)
     if score.paths:
         arrays: dict[str, Any] = score.paths
         np.savez_compressed(place.path / "paths.npz", **arrays)

@@ -120,6 +120,11 @@ def sweep(
             changes={**(changes or {}), **chosen},
         )
         trial.set_user_attr("folder", result["folder"])
+        if not result["stages"]:
+            raise ValueError(
+                f"model {model!r} has no stage of training and so no validation metric "
+                "to search by; choose its options inside the task."
+            )
         metric = result["stages"][-1]["best_metric"]
         return float("nan") if metric is None else float(metric)
 

@@ -110,16 +110,23 @@ def published_cells(values: Iterable[tuple[float, float]]) -> list[str]:
     return [f"{mean:.2f}±{deviation:.2f}" for mean, deviation in values]
 
 
+def _training(cell: Callable[[list[dict[str, Any]]], str]) -> Callable[..., str]:
+    """A cell that reads the stages, for models that have some."""
+    return lambda result: cell(result["stages"]) if result["stages"] else "-"
+
+
 RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "seed": lambda r: str(r["seed"]),
     "parameters": lambda r: str(r["parameters"]),
     "batch": lambda r: str(r["config"]["batch"]),
-    "kept step": lambda r: " + ".join(
-        f"{stage['best_step']}/{stage['steps']}" for stage in r["stages"]
+    "kept step": _training(
+        lambda stages: " + ".join(f"{s['best_step']}/{s['steps']}" for s in stages)
     ),
-    "step s": lambda r: f"{r['stages'][-1]['seconds']['step']:.3f}",
-    "compile s": lambda r: f"{r['stages'][-1]['seconds']['compile']:.0f}",
-    "to kept s": lambda r: f"{sum(s['seconds']['to_best'] for s in r['stages']):.0f}",
+    "step s": _training(lambda stages: f"{stages[-1]['seconds']['step']:.3f}"),
+    "compile s": _training(lambda stages: f"{stages[-1]['seconds']['compile']:.0f}"),
+    "to kept s": _training(
+        lambda stages: f"{sum(s['seconds']['to_best'] for s in stages):.0f}"
+    ),
     "CPU s": lambda r: f"{r['cpu_seconds']:.0f}",
 }
 

@@ -124,12 +124,15 @@ class AbstractTask(abc.ABC):
 
     @abc.abstractmethod
     def model(self, config: Any, data: Any, *, key: PRNGKeyArray) -> Any:
-        """The model `config.model` with its first weights."""
+        """The model `config.model` with its first weights. A model that is not trained
+        by gradients (a ridge regression, nearest neighbours, a reference) is fitted
+        here, on the training part of the data, and need not be an Equinox module."""
 
     @abc.abstractmethod
     def stages(self, config: Any, data: Any) -> Iterable[Stage]:
         """The stages of training, each one asked for when the one before is done. A
-        later stage begins with the weights of the earlier one."""
+        later stage begins with the weights of the earlier one. None for a model that
+        `model` has fitted."""
 
     @abc.abstractmethod
     def score(
@@ -139,7 +142,8 @@ class AbstractTask(abc.ABC):
 
         **Arguments:**
 
-        - `fitted`: the result of the last stage.
+        - `fitted`: the result of the last stage; without stages, zero steps and the
+            model as `model` made it.
         - `config`, `data`: as above.
         - `key`: for noise of the model.
         - `seed`: of the run.

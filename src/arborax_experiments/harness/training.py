@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from arborax.training import fit, FitResult
+from arborax.training import fit, FitResult, History, Timings
 
 from .config import TrainingConfig
 from .results import RunFolder
@@ -36,7 +36,7 @@ def train(
     **Arguments:**
 
     - `model`: with its first weights.
-    - `stages`: at least one.
+    - `stages`: may be none; the model is then taken as it is.
     - `config`, `folder`: of the run.
     - `keys`: of the first and the second stage; later keys follow from the last.
     - `resume`: continue from the checkpoints of a run that was stopped.
@@ -44,11 +44,11 @@ def train(
 
     **Returns:**
 
-    The result of the last stage, the records of all stages, and the CPU seconds of
-    finished runs from which a stage was read.
+    The result of the last stage, or one of zero steps; the records of all stages; and
+    the CPU seconds of finished runs from which a stage was read.
     """
     later = (jr.fold_in(keys[-1], k) for k in it.count(1))
-    fitted, records, spent = None, [], 0.0
+    fitted, records, spent = untrained(model), [], 0.0
     for stage, key in zip(stages, it.chain(keys, later)):
         finished = finished_stage(stage, config, folder)
         if finished is not None:
@@ -56,7 +56,7 @@ def train(
         place = pathlib.Path(finished["folder"]) if finished else folder.path
         every = max(1, stage.steps // config.validations)
         result = fit(
-            model,
+            fitted.model,
             stage.data,
             stage.objective,
             key=key,
@@ -73,10 +73,17 @@ def train(
             progress=progress,
         )
         fitted = stage.keep(result)
-        model = fitted.model
         records.append(stage_record(stage, fitted))
-    assert fitted is not None, "a task has at least one stage"
     return fitted, records, spent
+
+
+def untrained(model: Any) -> FitResult:
+    """A model as it is, as the result of zero steps."""
+    timings = Timings(0.0, 0.0, 0.0, 0.0, 0.0)
+    message = "no stage of training"
+    return FitResult(
+        model, model, History(), "steps", message, 0, 0, None, None, timings
+    )
 
 
 def finished_stage(
