@@ -130,8 +130,8 @@ def test_killed_and_resumed(here, monkeypatch):
     assert not pathlib.Path("killed.abx").exists()
     assert any(pathlib.Path("killed.checkpoints").iterdir())
     run(f"{command} killed.abx --resume")
-    quiet, resumed = (pathlib.Path(f"{n}.abx").read_bytes() for n in ("quiet", "killed"))
-    assert quiet == resumed
+    quiet, resumed = (pathlib.Path(f"{name}.abx") for name in ("quiet", "killed"))
+    assert quiet.read_bytes() == resumed.read_bytes()
 
 
 def test_a_model_of_a_newer_version(here):
