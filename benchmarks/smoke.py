@@ -1,10 +1,11 @@
-"""A few cells of `compare.py` with a history, and an alert when one becomes slow.
+"""A few cells of `arborax bench --device` with a history, and an alert when one becomes
+slow.
 
     python benchmarks/smoke.py HISTORY.jsonl [--alert 1.5] [--seconds 2]
 
-Times the cells of this checkout, appends one line to the history, and fails if a cell
-takes more than `--alert` times what it took in the median of the last seven lines.
-Times are CPU seconds in units of a fixed NumPy computation, so that lines from
+Times the cells, appends one line to the history, and fails if a cell takes more than
+`--alert` times what it took in the median of the last seven lines. Times are CPU
+seconds on one thread in units of a fixed NumPy computation, so that lines from
 different machines can be compared.
 """
 
@@ -12,6 +13,7 @@ import argparse
 import datetime
 import importlib.metadata
 import json
+import os
 import pathlib
 import platform
 import statistics
@@ -20,18 +22,18 @@ import sys
 import time
 
 import numpy as np
-from compare import Worker
 
 
 ROOT = pathlib.Path(__file__).parents[1]
 ROUNDS = 4
+FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 CELLS = (
-    "solve R^32 GL(2,2)",
-    "solve SO(3) Shuffle(4,3)",
-    "signature Shuffle(4,3) 256 x 128",
-    "signature Ito(3,2) 2048 x 32 gradient",
-    "gram complete",
-    "eager signature",
+    "Shuffle(4,3)",
+    "Ito(3,2), gradient",
+    "geometric",
+    "SO(3), Ito(3,2)",
+    "solve_sde",
+    "BNRDE Ito(3,2)",
 )
 
 
@@ -50,19 +52,34 @@ def measure(seconds: float) -> dict:
     """One line of the history."""
     command = ["git", "rev-parse", "HEAD"]
     commit = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
-    flags = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
-    worker, times = Worker(ROOT, XLA_FLAGS=flags), {}  # one thread, as the unit has
+    os.environ["XLA_FLAGS"] = FLAGS  # before JAX is imported
+    import equinox as eqx
+    import jax
+
+    from arborax.cli._device import device_cells
+
+    known = {k: v for cells in device_cells().values() for k, v in cells.items()}
+    times = {}
     for name in CELLS:
+        function, arguments = known[name]()
+        program = eqx.filter_jit(function)
+
+        def once(program=program, arguments=arguments):
+            start = time.process_time()
+            leaves = jax.tree.leaves(eqx.filter(program(*arguments), eqx.is_array))
+            jax.block_until_ready(leaves)
+            return time.process_time() - start
+
+        once()
         # Cell and unit take turns: a busy machine slows both.
         runs, units = [], []
         for _ in range(ROUNDS):
-            answer = worker.ask(name, seconds / ROUNDS)
-            if "error" in answer:
-                sys.exit(f"{name}: {answer['error']}")
-            runs.append(answer["run"])
+            end = time.perf_counter() + seconds / ROUNDS
+            runs.append(once())
+            while time.perf_counter() < end:
+                runs.append(once())
             units.append(unit(seconds / ROUNDS))
         times[name] = min(runs) / min(units)
-    worker.close()
     return {
         "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit.strip(),

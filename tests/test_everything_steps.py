@@ -32,10 +32,12 @@ EXPERIMENTS = (
     "spd",
     "brackets",
     "recovery",
+    "sequences",
+    "state-tracking",
     "ppg-dalia",
 )
 SETTINGS = ("arborax", "paper")
-UNPUBLISHED = ("brackets",)  # no setting `paper`
+UNPUBLISHED = ("brackets", "sequences", "state-tracking")  # no setting `paper`
 MARK = "case "  # before lines of the child that are meant for the test
 
 _PATHS = dict(
@@ -49,11 +51,19 @@ TINY: dict[str, dict[str, typing.Any]] = {
     "brackets": dict(paths=80, test_paths=16, features=42, batch=8),
     "recovery": dict(batch=4, **_MODEL),
     "ppg-dalia": dict(batch=2, **_MODEL),
+    "sequences": dict(batch=4, features=3, **_MODEL),
+    "state-tracking": dict(batch=4, lengths=(3,), hidden=4),
 }
 
 # What the default run leaves to the slow one beside models that an earlier experiment
 # has: programs that differ by a size, or that are a stage of another model.
-LEFT_OUT = {"so-rotation": ("bnrde-4",), "rough-bergomi": ("bnrde",), "spd": ("bnrde",)}
+LEFT_OUT = {
+    "so-rotation": ("bnrde-4",),
+    "rough-bergomi": ("bnrde",),
+    "spd": ("bnrde",),
+    "sequences": lambda name: name != "linear-ito",
+    "state-tracking": lambda name: name != "block",
+}
 # Options of the default run; all others are slow.
 QUICK_OPTIONS = {
     "so-rotation": {"bodies=False, inertia=True": dict(bodies=False, inertia=True)}
@@ -67,6 +77,7 @@ UNTRAINED = (
     # The first input is zero: a basepoint, or a driver that begins at zero.
     r"(rough-bergomi|spd)/.*\.initial\.layers\[0\]\.weight",
     r"so-rotation/bnrde-euclidean/.*\.initial\.layers\[0\]\.weight",
+    r"(sequences|state-tracking)/.*\.initial(\.layers\[0\])?\.weight",
     # The cone's generator begins at the identity.
     r"spd/bnrde.*/\.model\.initial\..*",
     # A constant cancels: paths are shifted to begin where the data begin.
@@ -203,7 +214,8 @@ def cases_of(part, experiment, task, base):
     earlier = EXPERIMENTS[: EXPERIMENTS.index(experiment)]
     had = {name for other in earlier for name in find_task(other).models}
     had = {name for name in had if "bnrde" not in name}
-    had.update(LEFT_OUT.get(experiment, ()))
+    left_out = LEFT_OUT.get(experiment, ())
+    had.update(filter(left_out, models) if callable(left_out) else left_out)
     quick = {name: models[name] for name in models if name not in had}
     return {**quick, **QUICK_OPTIONS.get(experiment, {})}
 
@@ -256,7 +268,7 @@ def problems_of(name, model, result):
 
 
 def write_data(folder):
-    """The files that `recovery` and `ppg-dalia` read, small."""
+    """The files that `recovery`, `sequences` and `ppg-dalia` read, small."""
     import numpy as np
 
     rng = np.random.default_rng(0)
@@ -296,6 +308,13 @@ def report(name, check):
     print(MARK + json.dumps([name, problem, seconds]), flush=True)
 
 
+def trains(experiment, model):
+    """Whether a model is trained by gradients."""
+    from arborax_experiments.sequences.task import TRAINED
+
+    return experiment != "sequences" or model in TRAINED
+
+
 def step_experiment(part, experiment, setting, folder):
     """All cases of one experiment."""
     import arborax
@@ -309,7 +328,7 @@ def step_experiment(part, experiment, setting, folder):
 
     task = find_task(experiment)
     common = dict(TINY[experiment])
-    if experiment in ("recovery", "ppg-dalia"):
+    if experiment in ("recovery", "sequences", "ppg-dalia"):
         write_data(folder)
         common["folder"] = str(folder)
     base = task.configure(setting, "smoke", **common)
@@ -317,7 +336,7 @@ def step_experiment(part, experiment, setting, folder):
     def check(model, changes, place):
         steps.seen.clear()
         # What is fine-tuned is trained twice.
-        steps.stages = 2 if model.endswith("-bk") else 1
+        steps.stages = 2 if model.endswith("-bk") else int(trains(experiment, model))
         try:
             run(
                 task,

@@ -4,14 +4,20 @@ import importlib.util
 import json
 import pathlib
 import re
-import sys
 import tomllib
 
+import equinox as eqx
+import jax
+import jax.export
 import pytest
+
+from arborax.cli import main
+from arborax.cli._device import device_cells
 
 
 ROOT = pathlib.Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+GROUPS = device_cells()
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 
 
@@ -70,23 +76,19 @@ def test_workflows_are_read_and_name_what_exists(path):
         assert (ROOT / file).exists(), file
 
 
-def _smoke():
-    folder = ROOT / "benchmarks"
-    spec = importlib.util.spec_from_file_location("smoke_bench", folder / "smoke.py")
+def _script(name):
+    spec = importlib.util.spec_from_file_location(
+        f"{name}_bench", ROOT / "benchmarks" / f"{name}.py"
+    )
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(folder))
-    try:
-        spec.loader.exec_module(module)
-        cells = set(importlib.import_module("compare").CELLS)
-    finally:
-        sys.path.remove(str(folder))
-    return module, cells
+    spec.loader.exec_module(module)
+    return module
 
 
 def test_the_benchmark_alert():
-    smoke, cells = _smoke()
-    assert set(smoke.CELLS) <= cells
+    smoke = _script("smoke")
+    assert set(smoke.CELLS) <= {name for group in GROUPS.values() for name in group}
     # An old line and a new cell that it did not have; the median forgives one outlier.
     history = [{"times": {"a": 1.0, "b": 1.0}} for _ in range(6)]
     history.append({"times": {"a": 9.0, "b": 1.0}})
@@ -95,3 +97,55 @@ def test_the_benchmark_alert():
     assert smoke.slow_cells([], line, 1.5) == {}
     long_ago = [{"times": {"a": 0.1, "b": 0.1}}] * 20
     assert smoke.slow_cells(long_ago + history, line, 1.5) == {"b": 1.6}
+
+
+def test_a_device_is_timed_and_shown(tmp_path, capsys):
+    """One command writes times with device and versions, and a page; another shows
+    files side by side."""
+    file, cells = tmp_path / "a.json", ["Shuffle(4,3)", "GRU"]
+    main(["bench", *cells, "--device", "cpu", "--seconds", "0", "--out", str(file)])
+    found = json.loads(file.read_text())
+    assert found["platform"] == "cpu" and found["versions"]["arborax"]
+    names = [row["cell"] for row in found["cells"]]
+    assert names == ["Shuffle(4,3)", "Shuffle(4,3), gradient", "GRU"]
+    assert all(0 < row["best_s"] <= row["median_s"] for row in found["cells"])
+    assert "Shuffle(4,3)" in (tmp_path / "a.html").read_text()
+    other = found | {"device": "<fast>", "cells": [dict(found["cells"][0], error="e")]}
+    (tmp_path / "b.json").write_text(json.dumps(other))
+    page = tmp_path / "page.html"
+    shown = [str(tmp_path / name) for name in ("a.json", "b.json")]
+    main(["bench", "--show", *shown, "--out", str(page)])
+    text = page.read_text()
+    assert "&lt;fast&gt;" in text and "failed: e" in text and "not timed" in text
+    assert "<script" not in text and "http" not in text
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--device", "tpu"], "JAX finds no tpu here, only cpu"),
+        (["--device", "cpu", "nothing"], "no cell has a name with nothing"),
+        (["--show", __file__], "is not a file that `arborax bench --device` wrote"),
+    ],
+)
+def test_what_cannot_be_timed_or_shown(arguments, message):
+    with pytest.raises(SystemExit) as caught:
+        main(["bench", *arguments])
+    assert message in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "group, name", [(group, name) for group in GROUPS for name in GROUPS[group]]
+)
+def test_every_cell_is_lowered_for_every_device(group, name):
+    function, arguments = GROUPS[group][name]()
+    arrays, static = eqx.partition(arguments, eqx.is_array)
+
+    def run(arrays):
+        out = function(*eqx.combine(arrays, static))
+        return jax.tree.leaves(eqx.filter(out, eqx.is_array))
+
+    platforms = ("cpu", "cuda", "tpu")
+    exported = jax.export.export(jax.jit(run), platforms=platforms)(arrays)
+    assert exported.platforms == platforms

@@ -1,7 +1,10 @@
 """The commands for own data, on small files; and one sentence for each mistake."""
 
 import pathlib
+import signal
 import struct
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -95,6 +98,40 @@ def test_fit_and_predict_a_class(here, frame, capsys):
     message = refusal("predict model.abx c.csv")
     assert "no column 'volume'" in message and "price, volume" in message
     assert "SequenceClassifier" in refusal("sample model.abx")
+
+
+KILLED = """
+import os, signal, sys
+from arborax.cli import main
+from arborax.training import FileCheckpoints
+
+write = FileCheckpoints.save
+
+def save(self, step, *state):
+    write(self, step, *state)
+    if step == 4:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+FileCheckpoints.save = save
+main(sys.argv[1:])
+"""
+
+
+def test_killed_and_resumed(here, monkeypatch):
+    """A process that is killed in mid-training loses nothing: all bits are those of a
+    run that was left alone."""
+    command = f"fit a.csv --task forecast {COLUMNS} --model gru --batch-size 4"
+    command += " --steps 8 --no-progress --out"
+    run(f"{command} quiet.abx")
+    monkeypatch.setenv("JAX_ENABLE_X64", "1")
+    arguments = [sys.executable, "-c", KILLED, *command.split(), "killed.abx"]
+    child = subprocess.run(arguments, capture_output=True, text=True)
+    assert child.returncode == -signal.SIGKILL, child.stderr
+    assert not pathlib.Path("killed.abx").exists()
+    assert any(pathlib.Path("killed.checkpoints").iterdir())
+    run(f"{command} killed.abx --resume")
+    quiet, resumed = (pathlib.Path(f"{name}.abx") for name in ("quiet", "killed"))
+    assert quiet.read_bytes() == resumed.read_bytes()
 
 
 def test_a_model_of_a_newer_version(here):
@@ -213,7 +250,61 @@ def test_one_sentence_for_each_mistake(here, frame, sentence, suffix):
     assert message.startswith(f"b.{suffix}") and sentence in message, message
 
 
+FILES = {
+    "void.csv": (b"", "void.csv cannot be read: Empty CSV file."),
+    "head.csv": (b"id,t,x\n", "head.csv has no rows."),
+    "short.csv": (b"id,t,x\na,0,1\na,1\na,2,3\n", "row 1 has 2 values"),
+    "two.csv": (b"id,t,x,x\na,0,1,2\n", "two.csv has 2 columns 'x'"),
+    "late.csv": (b"id,t,x\na,0,1\na,soon,2\n", "column 't' holds 'soon' in row 1"),
+    "torn.parquet": (b"PAR1", "torn.parquet cannot be read"),
+    "torn.npz": (b"PK", "torn.npz is no npz file"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_one_sentence_for_each_broken_file(here, name):
+    content, sentence = FILES[name]
+    pathlib.Path(name).write_bytes(content)
+    columns = "" if name.endswith("npz") else "--time t --group id --channels x"
+    message = refusal(f"fit {name} --task forecast {columns} --dry-run")
+    assert sentence in message and name in message, message
+
+
+def test_times_in_texts(here, frame, capsys):
+    """Parquet files may hold dates or numbers as texts."""
+    days = [f"2024-01-{1 + int(2 * t):02}" for t in frame["t"]]
+    write("b.parquet", frame | dict(t=days))
+    run(f"fit b.parquet --task forecast {COLUMNS} --dry-run")
+    assert "2024-01-01 00:00:00 to 2024-01-07" in capsys.readouterr().out
+    write("c.parquet", frame | dict(t=[str(t) for t in frame["t"]]))
+    run(f"fit c.parquet --task forecast {COLUMNS} --dry-run")
+    assert "column 't', 0 to 3" in capsys.readouterr().out
+
+
+def test_parts_of_a_parquet_file_are_not_kept(here):
+    """Arrow holds a part at a time, however long the file."""
+    from arborax.cli._tables import find_columns, read_chunks
+
+    file, rows = pathlib.Path("long.parquet"), 400_000
+    data = dict(id=np.arange(rows) // 10, x=np.arange(rows) % 7.0)
+    pyarrow.parquet.write_table(pa.table(data), file, row_group_size=20_000)
+    columns = find_columns(file, group="id", channels=("x",))
+    before, held = pa.total_allocated_bytes(), []
+    for _, _ in read_chunks(file, columns, 20_000):
+        held.append(pa.total_allocated_bytes() - before)
+    assert len(held) > 19
+    assert held[-2] < 1.2 * max(held[:5])
+
+
 def test_mistakes_in_the_command(here):
+    pathlib.Path("head.csv").write_text("id,t,x\n")
+    data = "--time t --group id --channels x --no-progress"
+    assert refusal(f"features head.csv {data}") == "head.csv has no rows."
+    assert "`rows` must be at least 1" in refusal(f"features head.csv {data} --rows 0")
+    twice = refusal("fit a.csv --task classify --group id --time t --target t")
+    assert "column 't' is asked for twice" in twice
+    text = f"fit a.csv --task regress {COLUMNS} --target kind --dry-run"
+    assert "'kind' holds 'down'" in refusal(text)
     assert "needs --target" in refusal("fit a.csv --task classify --group id")
     assert "no target" in refusal("fit a.csv --task forecast --target kind")
     assert "--group" in refusal("fit a.csv --task generate --channels price")

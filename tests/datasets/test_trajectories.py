@@ -1,5 +1,7 @@
 """Readers of recordings, on small files of each format, and what is made of them."""
 
+import hashlib
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -241,3 +243,53 @@ def test_both_parts_have_the_same_times(tmp_path, rng):
         write_series(tmp_path, "Small", other, classes, ("a", "b"), ["TEST"])
         with pytest.raises(ValueError, match="of the two files differ"):
             read_aeon("Small", tmp_path)
+
+
+def test_sets_of_the_archive_with_checksums(tmp_path, rng):
+    """One set as two text files and as arrays; a file that changed is refused."""
+    series = [rng.standard_normal((5, 2)).round(6) for _ in range(3)]
+    place = tmp_path / "Small"
+    place.mkdir()
+    write_series(place, "Small", series, ("0", "1"), ("1", "0", "1"))
+    train, test = read_aeon("Small", tmp_path)
+    files = {
+        f"Small_{part}.ts": place / f"Small_{part}.ts" for part in ("TRAIN", "TEST")
+    }
+    digests = {
+        name: hashlib.sha256(file.read_bytes()).hexdigest()
+        for name, file in files.items()
+    }
+    assert train.sha256 == test.sha256 == digests
+    x, y = np.concatenate([series, series]), np.array([1, 0, 1, 1, 0, 1])
+    np.savez(tmp_path / "Other.npz", x=x, y=y, train=3)
+    other = read_aeon("Other", tmp_path)
+    for a, b in zip((train, test), other):
+        np.testing.assert_allclose(a.values, b.values, atol=1e-12)
+        np.testing.assert_array_equal(a.labels, b.labels)
+        assert a.classes == b.classes
+    sums = place / "SHA256SUMS"
+    sums.write_text("".join(f"{d} *{name}\n" for name, d in digests.items()))
+    read_aeon("Small", tmp_path)
+    files["Small_TEST.ts"].write_text(files["Small_TEST.ts"].read_text() + "\n")
+    with pytest.raises(ValueError, match=r"Small_TEST\.ts is not the file .* expected"):
+        read_aeon("Small", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        (dict(train=0), "between 1"),
+        (dict(train=6), "between 1"),
+        (dict(y=np.zeros(5)), "expected `x`"),
+        (dict(x=np.full((6, 5, 2), np.nan)), "missing values"),
+    ],
+    ids=str,
+)
+def test_bad_arrays_of_a_set(tmp_path, change, match):
+    good = dict(x=np.zeros((6, 5, 2)), y=np.arange(6) % 2, train=3)
+    np.savez(tmp_path / "Bad.npz", **good | change)
+    with pytest.raises(ValueError, match=match):
+        read_aeon("Bad", tmp_path)
+    np.savez(tmp_path / "Bad.npz", x=good["x"])
+    with pytest.raises(ValueError, match="must hold arrays"):
+        read_aeon("Bad", tmp_path)

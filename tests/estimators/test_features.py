@@ -1,5 +1,6 @@
 """Signature features equal those of the functions, whatever holds the series."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -117,15 +118,23 @@ def test_names_of_lyndon_words_are_their_brackets(X):
 
 
 def test_ten_batch_sizes_take_three_programs(X, rng):
-    from arborax.estimators._features import signature_features
+    """All that XLA compiles counts, by the events of JAX."""
+    programs = []
+
+    def listen(event, seconds, **_):
+        if event == "/jax/core/compile/backend_compile_duration":
+            programs.append(event)
 
     features = SignatureFeatures("shuffle", 2).fit(X)
-    before = signature_features._cache_size()
-    for n in (1, 2, 12, 17, 40, 63, 100, 256, 300, 700):
-        many = rng.normal(size=(n, 9, 2))
-        found = features.transform(many)
-        np.testing.assert_allclose(found[:1], features.transform(many[:1]), atol=1e-12)
-    assert signature_features._cache_size() - before <= 3
+    batches = [
+        rng.normal(size=(n, 9, 2)) for n in (1, 2, 12, 17, 40, 63, 100, 256, 300, 700)
+    ]
+    jax.monitoring.register_event_duration_secs_listener(listen)
+    found = [features.transform(batch) for batch in batches]
+    count = len(programs)
+    assert 1 <= count <= 3
+    for batch, rows in zip(batches, found):
+        np.testing.assert_allclose(rows[:1], features.transform(batch[:1]), atol=1e-12)
 
 
 def nested(X):

@@ -11,6 +11,8 @@ import arborax as abx
 
 
 pytest.importorskip("sklearn")
+from sklearn.linear_model import Ridge, RidgeClassifier  # noqa: E402
+
 from arborax.estimators import ReservoirClassifier, ReservoirRegressor  # noqa: E402
 
 
@@ -50,6 +52,23 @@ def test_padding_has_no_effect_and_seeds_have_one():
     assert np.abs(other.features(x) - model.features(x)).max() > 0.1
     same = ReservoirClassifier(**SMALL).fit(x, y)
     np.testing.assert_array_equal(same.features(x), model.features(x))
+
+
+@pytest.mark.parametrize("kind", [ReservoirClassifier, ReservoirRegressor])
+def test_saved_and_loaded(kind, tmp_path):
+    """All bits, and those of the readout of scikit-learn."""
+    x, y = oscillations(24, 0)
+    y = np.arange(24) % 3 if kind is ReservoirClassifier else y + 0.1 * x[:, 0, 0]
+    fitted = kind(**SMALL).fit(x, y)
+    fitted.save(tmp_path / "m.abx")
+    again = kind.load(tmp_path / "m.abx")
+    np.testing.assert_array_equal(again.predict(x), fitted.predict(x))
+    np.testing.assert_array_equal(again.features(x), fitted.features(x))
+    assert again.get_params() == fitted.get_params()
+    plain = RidgeClassifier if kind is ReservoirClassifier else Ridge
+    readout = plain(fitted.alpha_).fit(fitted.features(x), y)
+    expected = readout.predict(fitted.features(x))
+    np.testing.assert_allclose(again.predict(x), expected, rtol=1e-6)
 
 
 def test_bad_requests():

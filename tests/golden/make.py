@@ -541,6 +541,28 @@ _MODELS: dict[str, Callable[[], Any]] = {
     "GRU": lambda: M.GRU(2, abx.SPD(2), hidden=4, width=5, key=KEY),
     "XLSTM": lambda: M.XLSTM(2, 1, size=4, heads=2, chunk=4, key=KEY),
     "StackedXLSTM": lambda: M.XLSTM(2, 1, size=4, heads=2, layers=2, chunk=4, key=KEY),
+    "LinearBNRDE block": lambda: M.LinearBNRDE(
+        abx.Ito(2, 2), 1, hidden=4, block=2, layers=2, window=4, key=KEY
+    ),
+    "LinearBNRDE dense": lambda: M.LinearBNRDE(
+        abx.MuntheKaasWright(2, 3), abx.SO(3), hidden=4, structure="dense", key=KEY
+    ),
+    "LinearBNRDE diagonal": lambda: M.LinearBNRDE(
+        abx.Shuffle(2, 2),
+        1,
+        hidden=4,
+        structure="diagonal",
+        contractive=True,
+        mode="associative",
+        window=2,
+        key=KEY,
+    ),
+    "Reservoir": lambda: M.Reservoir(
+        abx.Ito(2, 2), 1, hidden=4, block=2, memory=(0.1, 1.0), window=2, key=KEY
+    ),
+    "Reservoir tanh": lambda: M.Reservoir(
+        abx.GrossmanLarson(2, 2), 1, hidden=4, activation=jnp.tanh, window=4, key=KEY
+    ),
 }
 
 

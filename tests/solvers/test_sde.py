@@ -1,6 +1,8 @@
 """Stochastic equations in one call: laws, orders, derivatives, refusals."""
 
 import itertools as it
+import subprocess
+import sys
 
 import diffrax
 import equinox as eqx
@@ -9,6 +11,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 import pytest
+from geometry.cases import GEOMETRIES, name
 
 import arborax as abx
 
@@ -54,17 +57,23 @@ def test_strong_order_against_the_exact_solution(calculus):
 
 
 @pytest.mark.parametrize(
-    "geometry,method",
-    [(abx.Euclidean(3), "foster"), (abx.Euclidean(3), "davie"), (abx.SO(3), "foster")],
-    ids=("flat-foster", "flat-davie", "so3-foster"),
+    "geometry,method,d",
+    [
+        (abx.Euclidean(3), "foster", 2),
+        (abx.Euclidean(3), "foster", 3),
+        (abx.Euclidean(3), "foster", 5),
+        (abx.Euclidean(3), "davie", 3),
+        (abx.SO(3), "foster", 3),
+    ],
+    ids=("flat-foster-2", "flat-foster-3", "flat-foster-5", "flat-davie", "so3-foster"),
 )
-def test_strong_order_with_drawn_areas(geometry, method):
-    """Three Brownian motions that do not commute, Itô.
+def test_strong_order_with_drawn_areas(geometry, method, d):
+    """Brownian motions that do not commute, Itô.
 
     Areas are drawn on 512 windows and joined by Chen's identity, so all sizes see one
-    driver. With areas the order is 1, without them 1/2.
+    driver. With areas the order is 1, without them 1/2, within 0.15.
     """
-    sizes, finest, d = (8, 16, 32, 64), 512, 3
+    sizes, finest = (8, 16, 32, 64), 512
     alg = abx.Ito(d, 2)
     ts = jnp.linspace(0.0, 1.0, finest + 1)
     steps = abx.brownian_areas(ts, d, 128, key=KEY, method=method)
@@ -226,6 +235,88 @@ def test_covariances_and_products_stay_where_they_belong():
     )
     assert sol.ys[0].shape == (3, 2, 2, 2) and sol.ys[1].shape == (3, 2, 1)
     assert np.all(np.linalg.eigvalsh(sol.ys[0]) > 0)
+
+
+@pytest.mark.parametrize(
+    "geometry",
+    [
+        pytest.param(g, marks=() if g == abx.Sphere(2) else pytest.mark.slow)
+        for g in GEOMETRIES
+    ],
+    ids=name,
+)
+@pytest.mark.parametrize("calculus", ("ito", "stratonovich"))
+def test_every_geometry(geometry, calculus):
+    """States stay where they belong, and the derivative in a parameter is that of
+    differences."""
+    y0 = geometry.random_point(key=jr.key(2), dtype=jnp.float64)
+    flat = lambda y: jnp.concatenate([x.ravel() for x in jax.tree.leaves(y)])  # noqa: E731
+    frame = 0.3 * jnp.cos(jnp.arange(2.0 * geometry.dim)).reshape(-1, 2)
+    count = flat(y0).size
+
+    def drift(t, y, args):
+        return args * jnp.full(geometry.dim, jnp.sin(jnp.sum(flat(y))) / count)
+
+    def diffusion(t, y, args):
+        return args * frame * jnp.cos(t + jnp.sum(flat(y)) / count)
+
+    def run(args):
+        options = dict(key=KEY, geometry=geometry, paths=3, windows=2, args=args)
+        sol = abx.solve_sde(drift, diffusion, y0, ENDS, calculus=calculus, **options)
+        total = sum(jnp.sum(jnp.sin(leaf[:, -1])) for leaf in jax.tree.leaves(sol.ys))
+        return total, sol.ys
+
+    at, step = jnp.array(0.8), 1e-5
+    (_, ys), slope = jax.jit(jax.value_and_grad(run, has_aux=True))(at)
+    value = jax.jit(lambda x: run(x)[0])
+    assert np.all(jax.vmap(jax.vmap(geometry.belongs))(ys))
+    differences = (value(at + step) - value(at - step)) / (2 * step)
+    np.testing.assert_allclose(slope, differences, rtol=1e-6, atol=1e-9)
+
+
+PEAK = """
+import resource
+import jax, jax.numpy as jnp
+import arborax as abx
+
+ends, y0 = jnp.array([0.0, 1.0]), jnp.array([0.0, -1.6])
+drift = lambda t, y, args: -jnp.stack([jnp.exp(2 * y[1]), args**2]) / 2
+def diffusion(t, y, args):
+    vol = jnp.exp(y[1])
+    rows = [jnp.stack([vol, jnp.zeros_like(vol)]), args * jnp.array([-0.5, 0.75**0.5])]
+    return jnp.stack(rows)
+
+@jax.jit
+@jax.value_and_grad
+def price(nu):
+    sol = abx.solve_sde(
+        drift, diffusion, y0, ends, key=jax.random.key(0), args=nu, paths=%d, windows=32
+    )
+    return jnp.mean(jnp.maximum(jnp.exp(sol.ys[:, -1, 0]) - 1, 0))
+
+value, slope = price(jnp.array(0.4))
+assert 0.07 < value < 0.09 and jnp.isfinite(slope)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+@pytest.mark.slow
+def test_a_million_paths_fit_in_memory():
+    """Value and gradient of a SABR price, 32 windows: a megabyte for a thousand paths
+    more is enough, where log-signatures alone would take 1,100 of them."""
+    small, large = (
+        float(
+            subprocess.run(
+                [sys.executable, "-c", PEAK % paths],
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+        for paths in (10_000, 1_000_000)
+    )
+    print(f"peak: {small:.0f} MB with 10,000 paths, {large:.0f} MB with a million")
+    assert large - small < 300
 
 
 def simulate(args, **options):

@@ -82,10 +82,18 @@ class Sweep:
 
 @dataclasses.dataclass(frozen=True)
 class Bench:
-    """Run the benchmarks of a checkout."""
+    """Time a device, or run the benchmarks of a checkout."""
 
     names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Which ones; default all."""
+    """Which ones, default all. With `--device`: parts of names of cells."""
+    device: Literal["cpu", "gpu", "tpu"] | None = None
+    """Time signatures, kernels, log-ODEs and training steps on this device."""
+    out: pathlib.Path | None = None
+    """The file of the times, default arborax-DEVICE.json; a page stands beside it."""
+    show: tuple[pathlib.Path, ...] = ()
+    """Only write the page, of these files side by side; default arborax-bench.html."""
+    seconds: float = 1.0
+    """How long each cell is repeated."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from .. import estimators
+from .._inputs import as_count
 from ..kernels import SignatureKernel, two_sample_test
 from ..paths import SampledPath
 from . import _pages
@@ -111,9 +112,15 @@ def _check_task(command: Any, data: Any) -> None:
             f"{command.file}: all rows are one path, and --task {command.task} learns "
             "from many. Name the column that tells them apart by --group."
         )
+    target = command.target or "y"
+    if command.task == "regress" and data.targets.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{command.file}: column {target!r} holds {str(data.targets[0])!r}, not a "
+            "number. For names of classes use --task classify."
+        )
     if command.task == "classify" and len(np.unique(data.targets)) < 2:
         raise ValueError(
-            f"{command.file}: column {command.target or 'y'!r} has only one class, "
+            f"{command.file}: column {target!r} has only one class, "
             f"{data.targets[0]}; a classifier needs at least two."
         )
 
@@ -268,6 +275,7 @@ def features(command: Any) -> None:
     else:
         columns = _columns(command)
     understood = Understood(command.file, columns)
+    as_count("rows", command.rows)
 
     def paths() -> Iterator[SampledPath]:
         for row, table in read_chunks(command.file, columns, command.rows):
@@ -324,6 +332,8 @@ def _constant_channels(understood: Understood) -> Iterator[None]:
     try:
         yield
     except ValueError:
+        if not understood.rows:
+            raise ValueError(f"{understood.file} has no rows.") from None
         understood.check_channels()
         raise
 

@@ -24,8 +24,15 @@ def of_fit(
     body.append("<h2>Model</h2>")
     settings = estimator.get_params(deep=False).items()
     body.append(table(["setting", "value"], [(k, f"{v}") for k, v in settings]))
-    body += ["<h2>Training</h2>", f"<p>{html.escape(str(estimator.result_.stop))}</p>"]
-    body.append(picture("loss", plots.training_curve(estimator.result_)))
+    result = estimator.result_
+    said = [result.message]
+    if result.best_metric is not None:
+        said.append(
+            f"The model is that of step {result.best_step}, the best on held-out data: "
+            f"{result.best_metric:.4g}."
+        )
+    body += ["<h2>Training</h2>", f"<p>{html.escape(' '.join(said))}</p>"]
+    body.append(picture("loss", plots.training_curve(result)))
     body.append("<h2>Scores on the training data</h2>")
     if task == "generate":
         body += _generated(estimator, data.paths, channels)

@@ -1,9 +1,12 @@
 """Files of rows: CSV, Parquet and npz, whole or in chunks. The one reader."""
 
 import contextlib
+import csv
 import dataclasses
+import datetime
 import itertools as it
 import pathlib
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -40,11 +43,39 @@ class Columns:
 def names_of(file: pathlib.Path) -> list[str]:
     """The columns of a file."""
     kind = suffix_of(file)
-    if kind == ".csv":
-        return pyarrow.csv.open_csv(file).schema.names
-    if kind == ".parquet":
-        return pyarrow.parquet.read_schema(file).names
-    return _table_of_arrays(file).column_names
+    if kind == ".npz":
+        return _table_of_arrays(file).column_names
+    with _reading(file):
+        if kind == ".csv":
+            names = pyarrow.csv.open_csv(file).schema.names
+        else:
+            names = pyarrow.parquet.read_schema(file).names
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(
+                f"{file} has {names.count(name)} columns {name!r}; rename them."
+            )
+    return names
+
+
+@contextlib.contextmanager
+def _reading(file: pathlib.Path) -> Iterator[None]:
+    """What the reader of a file says, with the file, and the row of a CSV file."""
+    try:
+        yield
+    except pa.ArrowException as error:
+        if file.suffix == ".csv" and "columns, got" in str(error):
+            with file.open(newline="") as lines:
+                rows = csv.reader(lines)
+                width = len(next(rows))
+                for row, cells in enumerate(rows):
+                    if cells and len(cells) != width:
+                        raise ValueError(
+                            f"{file}: row {row} has {len(cells)} values, but the file "
+                            f"has {width} columns."
+                        ) from None
+        text = str(error).split("\n")[0].rstrip(".")
+        raise ValueError(f"{file} cannot be read: {text[:200]}.") from None
 
 
 def suffix_of(file: pathlib.Path) -> str:
@@ -71,6 +102,11 @@ def find_columns(file: pathlib.Path, **wanted: Any) -> Columns:
             raise ValueError(
                 f"{file} has no column {name!r}; its columns are {', '.join(names)}."
             )
+        if [*special, *channels].count(name) > 1 and name is not None:
+            raise ValueError(
+                f"column {name!r} is asked for twice; time, group, target and channels "
+                "are different columns."
+            )
     every = not channels
     channels = channels or tuple(name for name in names if name not in special)
     return Columns(channels, every=every, **wanted)
@@ -85,7 +121,7 @@ def read_chunks(
     first, seen = 0, np.zeros(0, np.int64)
     for table in it.chain(_batches(file, columns, rows), [None]):
         if table is not None:
-            held.append(table)
+            held += [table] if len(table) else []
             if sum(map(len, held)) < rows:
                 continue
         if not held:
@@ -124,16 +160,28 @@ def _check_new(
 
 def read_table(file: pathlib.Path, columns: Columns) -> pa.Table:
     """The columns of the whole file."""
-    return pa.concat_tables(list(_batches(file, columns, 1 << 20)))
+    tables = [table for table in _batches(file, columns, 1 << 20) if len(table)]
+    if not tables:
+        raise ValueError(f"{file} has no rows.")
+    return pa.concat_tables(tables)
 
 
 def _batches(file: pathlib.Path, columns: Columns, rows: int) -> Iterator[pa.Table]:
     """Tables with numbers in all channels; at least one, which may be empty."""
+    with _reading(file):
+        yield from _read_batches(file, columns, rows)
+
+
+def _read_batches(
+    file: pathlib.Path, columns: Columns, rows: int
+) -> Iterator[pa.Table]:
     kind, row = suffix_of(file), 0
     if kind == ".npz":
         tables = iter([_table_of_arrays(file).select(columns.names)])
     elif kind == ".parquet":
-        reader = pyarrow.parquet.ParquetFile(file)
+        # Buffers that are filled ahead are kept until the end: as large as the file.
+        options: dict[str, Any] = dict(pre_buffer=False, buffer_size=1 << 20)
+        reader = pyarrow.parquet.ParquetFile(file, **options)
         batches = reader.iter_batches(rows, columns=columns.names)
         empty = reader.schema_arrow.empty_table().select(columns.names)
         tables = it.chain([empty], (pa.Table.from_batches([b]) for b in batches))
@@ -144,6 +192,7 @@ def _batches(file: pathlib.Path, columns: Columns, rows: int) -> Iterator[pa.Tab
             if pa.types.is_dictionary(field.type):
                 plain = pc.cast(table[field.name], field.type.value_type)
                 table = table.set_column(place, field.name, plain)
+        table = _with_times(file, table, columns.time, row)
         yield _with_numbers(file, table, columns, row)
         row += len(table)
 
@@ -161,17 +210,37 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
             column_types=types, include_columns=columns.names
         )
         with pyarrow.csv.open_csv(file, convert_options=convert) as reader:
+            yield reader.schema.empty_table()
             for batch in reader:
                 yield pa.Table.from_batches([batch])
 
     try:
         yield from batches(types)
-    except pa.ArrowInvalid as error:
-        row = 0
-        for table in batches(types | dict.fromkeys(columns.channels, pa.string())):
+    except pa.ArrowInvalid:
+        row, numbers = 0, (columns.time, *columns.channels)
+        for table in batches(types | {name: pa.string() for name in numbers if name}):
+            _with_times(file, table, columns.time, row)
             _with_numbers(file, table, columns, row)
             row += len(table)
-        raise ValueError(f"{file}: {error}") from None
+        raise
+
+
+def _with_times(
+    file: pathlib.Path, table: pa.Table, time: str | None, first: int
+) -> pa.Table:
+    """Times that are texts as numbers or dates; refuse others, with the row."""
+    if time is None or not pa.types.is_string(table[time].type):
+        return table
+    values = table[time].to_pylist()
+    kind = pa.float64() if all(map(_is_number, values)) else pa.timestamp("us")
+    for row, value in enumerate(values, first):
+        if value is not None and not (_is_number(value) or _is_date(value)):
+            raise ValueError(
+                f"{file}: column {time!r} holds {value[:40]!r} in row {row}, neither a "
+                "number nor a date such as 2024-01-31 09:30:00."
+            )
+    cast = pc.cast(table[time], kind)
+    return table.set_column(table.column_names.index(time), time, cast)
 
 
 def _with_numbers(
@@ -203,11 +272,24 @@ def _is_number(value: Any) -> bool:
     return True
 
 
+def _is_date(value: str) -> bool:
+    try:
+        datetime.datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
 def _table_of_arrays(file: pathlib.Path) -> pa.Table:
     """`x` `(n, times, channels)` and, if there, `t` `(times,)` or `(n, times)`, `y`
     `(n,)` and `lengths` `(n,)`, as rows."""
-    with np.load(file, allow_pickle=False) as arrays:
-        data = {name: arrays[name] for name in arrays.files}
+    try:
+        with np.load(file, allow_pickle=False) as arrays:
+            data = {name: arrays[name] for name in arrays.files}
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
+        raise ValueError(
+            f"{file} is no npz file of numbers, as `numpy.savez` writes them."
+        ) from None
     x = data.get("x")
     if x is None or x.ndim not in (2, 3) or x.dtype.kind not in "iuf":
         raise ValueError(

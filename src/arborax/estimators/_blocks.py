@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import jax
 import numpy as np
 
 from ..paths import SampledPath
@@ -59,14 +60,17 @@ def blocks(
         if mask is not None:
             mask = np.asarray(mask)
             mask = np.broadcast_to(mask.reshape(*mask.shape[:2], -1), path.xs.shape)
-        block = SampledPath(
-            cut(path.ts, rows, 1, 0),
-            cut(path.xs, rows, 2, 0),
-            cut(mask, rows, 2, 0),
-            lengths[rows],
-            cut(path.brackets, rows, 3, 1),
-            finite_variation=path.finite_variation,
+        arrays = dict(
+            ts=cut(path.ts, rows, 1, 0),
+            xs=cut(path.xs, rows, 2, 0),
+            mask=cut(mask, rows, 2, 0),
+            lengths=lengths[rows],
+            brackets=cut(path.brackets, rows, 3, 1),
             ticks=cut(path.ticks, rows, 2, 1),
+        )
+        block = SampledPath(
+            **jax.device_put(arrays),
+            finite_variation=path.finite_variation,
             interpolated=path.interpolated,
             check=False,
         )

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,6 +19,7 @@ from ..paths import add_time, SampledPath
 from ._blocks import by_blocks, lengths_of
 from ._collections import as_paths
 from ._features import check_channels, make_algebra, series_tags
+from ._saving import Saved
 from ._scaling import Scaling
 from ._sequence import check_targets
 
@@ -45,7 +46,8 @@ def _pooled(
     count, times = states.shape[:2]
     lengths = times if path.lengths is None else path.lengths
     lengths = jnp.broadcast_to(jnp.asarray(lengths), (count,))
-    there = (jnp.arange(times)[None] < lengths[:, None])[..., None]
+    order = jnp.arange(times, dtype=lengths.dtype)
+    there = (order[None] < lengths[:, None])[..., None]
     share = there.astype(states.dtype) / lengths[:, None, None].astype(states.dtype)
     mean = jnp.sum(share * states, axis=1)
     spread = jnp.sqrt(jnp.sum(share * (states - mean[:, None]) ** 2, axis=1))
@@ -58,7 +60,7 @@ def _pooled(
     return jnp.concatenate([*above, mean, spread, top, bottom, last], axis=1)
 
 
-class ReservoirEstimator(BaseEstimator):
+class ReservoirEstimator(Saved):
     """Pooled states of a random equation."""
 
     alg: Any
@@ -134,6 +136,16 @@ class ReservoirEstimator(BaseEstimator):
         check_channels(self, path)
         return self._scaled(path)
 
+    def _read(self, readout: Any) -> None:
+        """Keeps the weights of a fitted ridge estimator."""
+        self.coef_, self.intercept_ = readout.coef_, np.asarray(readout.intercept_)
+        self.alpha_ = float(readout.alpha_)
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """The readout `(n, ...)`, one number for each row of `coef_`."""
+        features = self.features(X)
+        return features @ self.coef_.T + self.intercept_
+
     def __sklearn_tags__(self):
         return series_tags(super().__sklearn_tags__())
 
@@ -194,19 +206,21 @@ class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
             raise ValueError(
                 f"`y` has only one class, {y[0]!r}; a classifier needs at least two."
             )
-        self.readout_ = RidgeClassifierCV(_PENALTIES).fit(self._fit_features(path), y)
-        self.classes_ = self.readout_.classes_
+        readout = RidgeClassifierCV(_PENALTIES).fit(self._fit_features(path), y)
+        self.classes_ = readout.classes_
+        self._read(readout)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores `(n, classes)`; for two classes `(n,)`."""
-        features = self.features(X)
-        return self.readout_.decision_function(features)
+        scores = self._outputs(X)
+        return scores.ravel() if scores.size == len(scores) else scores
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each series."""
-        features = self.features(X)
-        return np.asarray(self.readout_.predict(features))
+        scores = self.decision_function(X)
+        best = scores > 0 if scores.ndim == 1 else np.argmax(scores, axis=1)
+        return self.classes_[best.astype(np.intp)]
 
 
 class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
@@ -240,13 +254,12 @@ class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
         y = np.asarray(check_targets(path, y), np.float64)
         if not np.isfinite(y).all():
             raise ValueError("`y` contains NaN or infinity.")
-        self.readout_ = RidgeCV(_PENALTIES).fit(self._fit_features(path), y)
+        self._read(RidgeCV(_PENALTIES).fit(self._fit_features(path), y))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets."""
-        features = self.features(X)
-        return self.readout_.predict(features)
+        return self._outputs(X)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

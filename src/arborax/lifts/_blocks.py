@@ -127,21 +127,16 @@ def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
 
     stored = ft.partial(jtu.tree_map, barrier)
 
-    # Paterson and Stockmeyer for 1 + x/2! + x^2/3! + ..., then times x.
+    # Paterson and Stockmeyer for x + x^2/2! + ..., in groups of powers up to x^group.
     powers = [x]
     for _ in range(group - 1):
         powers.append(stored(product(powers[-1], x)))
-    coefficients = [1 / math.factorial(j + 1) for j in range(degree)]
+    weights = [1 / math.factorial(j) for j in range(1, degree + 1)]
     *starts, last = range(0, degree, group)
-    total = _combine(coefficients[last + 1 :], powers)
-    one = coefficients[last]
+    flow = _combine(weights[last:], powers)
     for start in reversed(starts):
-        high = _combine([one], powers[-1:])
-        if total is not None:
-            high = _add(high, product(powers[-1], total))
-        low = _combine(coefficients[start + 1 : start + group], powers)
-        total, one = stored(_add(low, high)), coefficients[start]
-    flow = _add(_combine([one], [x]), product(total, x))
+        low = _combine(weights[start : start + group], powers)
+        flow = stored(_add(low, product(powers[-1], flow)))
 
     def square(i, flow):
         new = _add(_add(flow, flow), product(flow, flow))
@@ -158,7 +153,7 @@ def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
 
 def _combine(weights: list[float], elements: list) -> Any:
     terms = [jtu.tree_map(lambda x: w * x, e) for w, e in zip(weights, elements)]
-    return ft.reduce(_add, terms) if terms else None
+    return ft.reduce(_add, terms)
 
 
 def _add(x: Any, y: Any) -> Any:

@@ -205,7 +205,7 @@ class LinearBNRDE(AbstractControlModel):
         return self._outputs(self._control(path), "windows")
 
     def _outputs(self, control: RoughPath, where: str) -> PyTree[Array]:
-        first, inner = self._features(control, where == "samples")
+        first, inner = self._features(control, where)
         if where == "last":
             return finite(self._output(inner[-1, -1]))
         if where == "windows":
@@ -226,23 +226,32 @@ class LinearBNRDE(AbstractControlModel):
         return jnp.swapaxes(states, 1, 2).reshape(states.shape[0], -1)
 
     def _features(
-        self, control: RoughPath, inside: bool
+        self, control: RoughPath, where: str
     ) -> tuple[Float[Array, " hidden"], Float[Array, "windows points hidden"]]:
         """Features of the last layer at the first point, and at the points of all
-        windows, or their last ones if nothing else is needed."""
-        if inside or len(self.layers) > 1:
+        windows, or their last ones, or the last one of all, if nothing else is
+        needed."""
+        if where == "samples" or len(self.layers) > 1:
             lams = control.expanding()
         else:
             lams = control.log_signatures[:, None]
         x0, total = control.values[0, 0], None
         for k, layer in enumerate(self.layers):
+            final = k == len(self.mixers)
+            if final and where != "samples":
+                lams = lams[:, -1:]
             y0 = layer.start(x0)
             flows = layer.flows(lams.astype(y0.dtype))
             inner = layer.states(y0, flows, self.mode)
             bad = ~jnp.all(jnp.isfinite(inner), axis=(1, 2, 3))
             inner = refuse_first(inner, bad, ft.partial(_EXPLODES.format, k))
-            here = layer.features(y0), layer.features(inner)
-            total = here if total is None else jax.tree.map(jnp.add, total, here)
+            if final and where == "last":
+                inner = inner[-1:]
+            first, rest = layer.features(y0), layer.features(inner)
+            if total is not None:
+                before = total[1][-rest.shape[0] :, -rest.shape[1] :]
+                first, rest = total[0] + first, before + rest
+            total = first, rest
             if k < len(self.mixers):
                 x0, lams = self._next_driver(self.mixers[k], *total)
         assert total is not None

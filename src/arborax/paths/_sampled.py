@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
@@ -113,7 +114,7 @@ class SampledPath(eqx.Module):
             list of arrays; numbers, or dates, which become seconds from the first.
             `None`: 0, 1, 2 and so on.
         """
-        return SampledPath(*stack(arrays, times))
+        return _from_numpy(*stack(arrays, times))
 
     @staticmethod
     def from_channels(series: Sequence[Any]) -> "SampledPath":
@@ -126,7 +127,7 @@ class SampledPath(eqx.Module):
 
         - `series`: pairs of arrays `(times, values)`, one per channel.
         """
-        return SampledPath(*merge(series))
+        return _from_numpy(*merge(series))
 
     @staticmethod
     def from_dataframe(
@@ -164,7 +165,7 @@ class SampledPath(eqx.Module):
 
         A path with one batch axis, groups in the order in which they first appear.
         """
-        return SampledPath(*read_frame(df, time, group, channels, unit, origin))
+        return _from_numpy(*read_frame(df, time, group, channels, unit, origin))
 
     def to_dataframe(
         self,
@@ -349,3 +350,14 @@ def _hold_last(values: Array, lengths: Array, valid: Array) -> Array:
     last = jnp.broadcast_to(lengths - 1, batch)[..., None, None]
     last = jnp.take_along_axis(values, last, axis=-2)
     return jnp.where(valid, values, last)
+
+
+def _from_numpy(ts: Any, xs: Any, mask: Any, lengths: Any) -> SampledPath:
+    """The path of new NumPy arrays. They are put on the device as they are, since
+    `jnp.asarray` would compile a program for each number of paths; `ts` may be the
+    user's own and is copied."""
+    put = jax.device_put((ts.copy(), xs, mask, lengths))
+    path = SampledPath(*put, check=False)
+    given = dict(ts=ts, xs=xs, mask=mask, lengths=lengths, brackets=None)
+    check_sampled(given, path)
+    return path

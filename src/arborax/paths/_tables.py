@@ -78,10 +78,10 @@ def stack(arrays: Any, times: Any = None) -> Samples:
             )
     lengths = np.array([len(values) for values in rows])
     longest = int(lengths.max())
+    if isinstance(times, list | tuple) and np.ndim(times[0]) == 1:
+        return _padded(_own_times(times, lengths), np.concatenate(rows), lengths)
     if times is None:
         ts = np.arange(longest, dtype=float)
-    elif isinstance(times, list | tuple) and np.ndim(times[0]) == 1:
-        ts = _stack_times(times, lengths)
     else:
         ts = _as_times("times", times)
         _check_rising("`times`", ts)
@@ -89,19 +89,28 @@ def stack(arrays: Any, times: Any = None) -> Samples:
             raise ValueError(
                 f"`times` has {len(ts)} times, but a series has {longest} rows."
             )
-        ts = ts[:longest]
-    dtype = np.result_type(*{values.dtype for values in rows})
-    xs = np.zeros((len(rows), longest, rows[0].shape[1]), dtype)
-    for place, values in zip(xs, rows):
-        place[: len(values)] = values
-    mask = None
-    if np.isnan(xs).any():
-        mask = ~np.isnan(xs)
-        xs = np.where(mask, xs, 0)
-    return ts, xs, mask, None if np.all(lengths == longest) else lengths
+    return ts[:longest], *_padded(None, np.concatenate(rows), lengths)[1:]
 
 
-def _stack_times(times: Sequence[Any], lengths: np.ndarray) -> np.ndarray:
+def _padded(clock: Any, values: np.ndarray, lengths: np.ndarray) -> Samples:
+    """Series that stand one below the other, side by side: values are filled up with
+    zeros, times with the last one. Times that all series share are one row."""
+    first, place = np.cumsum(lengths) - lengths, np.arange(lengths.max())
+    inside = place < lengths[:, None]
+    rows = first[:, None] + np.minimum(place, lengths[:, None] - 1)
+    xs = values[rows]
+    seen = ~np.isnan(xs)
+    mask = None if seen[inside].all() else seen | ~inside[..., None]
+    xs = np.where(seen & inside[..., None], xs, 0)
+    ts = place if clock is None else clock[rows]
+    longest = ts[np.argmax(lengths)]
+    if ts.ndim == 2 and np.all((ts == longest) | ~inside):
+        ts = longest
+    return ts, xs, mask, None if inside.all() else lengths
+
+
+def _own_times(times: Sequence[Any], lengths: np.ndarray) -> np.ndarray:
+    """The times of all series, one below the other."""
     if len(times) != len(lengths):
         raise ValueError(
             f"`times` has {len(times)} parts for {len(lengths)} series; give one for "
@@ -115,10 +124,7 @@ def _stack_times(times: Sequence[Any], lengths: np.ndarray) -> np.ndarray:
                 "rows."
             )
         _check_rising(f"`times[{k}]`", part)
-    longest = parts[int(np.argmax(lengths))]
-    if all(np.array_equal(part, longest[: len(part)]) for part in parts):
-        return longest
-    return np.stack([np.pad(p, (0, len(longest) - len(p)), mode="edge") for p in parts])
+    return np.concatenate(parts)
 
 
 def merge(series: Any) -> Samples:
@@ -191,28 +197,45 @@ def read_frame(
     times, dates = _times(nw, frame, time)
     if group is None:
         return _one(times, values, dates, unit)
-    where: dict[Any, int] = {}
-    labels = frame[group].to_list()
-    codes = np.array([where.setdefault(label, len(where)) for label in labels])
     missing = np.asarray(frame[group].is_null().to_numpy(), bool)
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(f"column {group!r} has no value in row {row}.")
-    parts = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes)))
-    start = np.min(times) if dates and origin == "frame" else None
-    arrays, clocks = [], []
-    for label, rows in zip(where, parts):
-        if len(rows) == 1:
-            raise ValueError(
-                f"group {label!r} has one row only, row {rows[0]}; a path needs at "
-                "least two. Drop the group."
-            )
-        if time is not None or dates:
-            _check_rising(f"group {label!r}", _seconds(times[rows], dates, unit), rows)
-        clock = times[rows] if time is not None or dates else np.arange(len(rows))
-        clocks.append(_seconds(clock, dates, unit, start))
-        arrays.append(values[rows])
-    return stack(arrays, clocks)
+    labels, codes = _groups(frame[group].to_numpy())
+    rows, lengths = np.argsort(codes, kind="stable"), np.bincount(codes)
+    first = np.cumsum(lengths) - lengths
+    if lengths.min() == 1:
+        k = int(np.argmin(lengths))
+        raise ValueError(
+            f"group {labels[k]!r} has one row only, row {rows[first[k]]}; a path needs "
+            "at least two. Drop the group."
+        )
+    if time is None and not dates:
+        clock = np.arange(len(rows)) - np.repeat(first, lengths)
+        return _padded(clock.astype(float), values[rows], lengths)
+    clock = times[rows]
+    start = np.repeat(clock[first], lengths) if origin == "group" else np.min(times)
+    clock = _seconds(clock, dates, unit, start)
+    bad = ~np.isfinite(clock)
+    bad[1:] |= (np.diff(clock) <= 0) & (np.diff(codes[rows]) == 0)
+    if bad.any():
+        k = codes[rows[np.argmax(bad)]]
+        part = slice(first[k], first[k] + lengths[k])
+        _check_rising(f"group {labels[k]!r}", clock[part], rows[part])
+    return _padded(clock, values[rows], lengths)
+
+
+def _groups(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """Labels in the order in which they first appear, and the number of the label of
+    each row. Rows of a group mostly stand together, so only changes are looked up."""
+    new = np.ones(len(column), bool)
+    new[1:] = column[1:] != column[:-1]
+    where: dict[Any, int] = {}
+    starts = np.flatnonzero(new)
+    found = column[starts]
+    found = found.astype(str) if found.dtype.kind in "mM" else found
+    runs = [where.setdefault(label, len(where)) for label in found.tolist()]
+    return list(where), np.repeat(runs, np.diff(np.append(starts, len(column))))
 
 
 def _one(times: np.ndarray, values: np.ndarray, dates: bool, unit: str) -> Samples:

@@ -162,11 +162,11 @@ def _picture(key: Any, unit: float, height: float) -> Any:
         points = [(unit * x, unit * (y + 0.5)) for x, y, _ in drawing.vertices]
         for start, end in drawing.edges:
             area.add_artist(
-                Line2D(*zip(points[start], points[end]), color="#555555", lw=unit / 8)
+                Line2D(*zip(points[start], points[end]), color="#555555", lw=unit / 6)
             )
         for point, (_, _, channel) in zip(points, drawing.vertices):
             area.add_artist(
-                circle(point, 0.38 * unit, fc=colour_of(channel), ec="none")
+                circle(point, 0.33 * unit, fc=colour_of(channel), ec="none")
             )
         return area
     at, ground = 0.0, height - unit

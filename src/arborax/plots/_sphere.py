@@ -61,10 +61,13 @@ def on_sphere(
             zorder=3,
         )
         if label is not None:
+            from matplotlib.patheffects import withStroke
+
             outward = 11 / max(np.hypot(x, y), 1e-3) * np.array([x, y])
             place: dict[str, Any] = dict(xytext=outward, textcoords="offset points")
             place |= dict(ha="center", va="center", color=shade, weight="bold")
-            ax.annotate(label, (x, y), **place)
+            text = ax.annotate(label, (x, y), zorder=4, **place)
+            text.set_path_effects([withStroke(linewidth=3, foreground="white")])
     return ax
 
 

@@ -1,0 +1,142 @@
+"""Classifiers without training by gradients: our own, and rivals of `aeon`."""
+
+import functools as ft
+import importlib
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import RidgeClassifierCV
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import StandardScaler
+
+from arborax.datasets import LabelledSeries
+from arborax.estimators import (
+    ReservoirClassifier,
+    SignatureFeatures,
+    SignatureKernelClassifier,
+)
+from arborax.paths import SampledPath
+
+from .config import Config
+from .data import as_list, Parts
+
+
+PENALTIES = np.logspace(-3, 5, 17)
+ALGEBRAS = {"ito": "ito", "stratonovich": "shuffle"}
+
+
+def signatures(times: int, calculus: str) -> Any:
+    """Log-signatures over one window at depth 3, and over 2, 4 and 8 at depth 2."""
+    alg = ALGEBRAS[calculus]
+    parts = [SignatureFeatures(alg, depth=3, basepoint=True)]
+    for windows in (2, 4, 8):
+        size = -(-times // windows)
+        parts.append(SignatureFeatures(alg, depth=2, window=size, basepoint=True))
+    return make_pipeline(make_union(*parts), StandardScaler())
+
+
+def signature_ridge(config: Config, data: Parts, seed: int, calculus: str) -> Any:
+    times = data.train.values.shape[1]
+    return make_pipeline(signatures(times, calculus), RidgeClassifierCV(PENALTIES))
+
+
+def kernel_machine(config: Config, data: Parts, seed: int, calculus: str) -> Any:
+    kind = {"ito": "ito", "stratonovich": "geometric"}[calculus]
+    return SignatureKernelClassifier(kind, 3)
+
+
+def reservoir(config: Config, data: Parts, seed: int, calculus: str) -> Any:
+    """Fewer states for many series: the matrix of features has at most ten million
+    numbers, so that its ridge regression takes seconds."""
+    most = 10**7 // (11 * len(data.train.labels))
+    hidden = min(config.states, max(8, most // 2 * 2))
+    return ReservoirClassifier(ALGEBRAS[calculus], hidden=hidden, random_state=seed)
+
+
+class Joined:
+    """Ridge regression on the features of two reservoirs, one of which sees the steps
+    of the path as channels too, and on log-signatures. Each part has the same weight,
+    however many features it has."""
+
+    def __init__(self, first: Any, second: Any, signatures: Any):
+        self.reservoirs, self.signatures = (first, second), signatures
+
+    def fit(self, path: SampledPath, y: np.ndarray) -> "Joined":
+        for model, seen in zip(self.reservoirs, (path, with_steps(path))):
+            model.fit(seen, y)
+        self.signatures.fit(path)
+        self.readout = RidgeClassifierCV(PENALTIES).fit(self._features(path), y)
+        return self
+
+    def _features(self, path: SampledPath) -> np.ndarray:
+        first, second = self.reservoirs
+        parts = first.features(path), second.features(with_steps(path))
+        parts = *parts, self.signatures.transform(path)
+        size = parts[0].shape[1]
+        return np.concatenate([np.sqrt(size / p.shape[1]) * p for p in parts], axis=1)
+
+    def predict(self, path: SampledPath) -> np.ndarray:
+        return np.asarray(self.readout.predict(self._features(path)))
+
+
+def with_steps(path: SampledPath) -> SampledPath:
+    """The path with its steps as further channels; the first is zero."""
+    xs = np.asarray(path.xs)
+    steps = np.diff(xs, axis=1, prepend=xs[:, :1])
+    both = np.concatenate([xs, steps], axis=2)
+    return SampledPath(path.ts, both, lengths=path.lengths)
+
+
+def joined(config: Config, data: Parts, seed: int, calculus: str) -> Any:
+    first, second = (
+        reservoir(config, data, s, calculus) for s in (seed, (seed + 1) % 2**31)
+    )
+    return Joined(first, second, signatures(data.train.values.shape[1], calculus))
+
+
+def _of_aeon(module: str, name: str, **options: Any) -> Any:
+    try:
+        room = importlib.import_module(f"aeon.classification.{module}")
+    except ImportError as error:
+        raise ImportError(
+            "the rivals come from the package aeon: pip install 'arborax[data]'."
+        ) from error
+    return getattr(room, name)(**options)
+
+
+def rocket(config: Config, data: Parts, seed: int, name: str) -> Any:
+    options = dict(n_kernels=config.kernels, random_state=seed)
+    return _of_aeon("convolution_based", name, **options)
+
+
+def dtw(config: Config, data: Parts, seed: int) -> Any:
+    name = "KNeighborsTimeSeriesClassifier"
+    return _of_aeon("distance_based", name, distance="dtw", n_neighbors=1)
+
+
+ROWS = {
+    "reservoir-ito": ft.partial(reservoir, calculus="ito"),
+    "reservoir-stratonovich": ft.partial(reservoir, calculus="stratonovich"),
+    "joined-ito": ft.partial(joined, calculus="ito"),
+    "joined-stratonovich": ft.partial(joined, calculus="stratonovich"),
+    "signature-ito": ft.partial(signature_ridge, calculus="ito"),
+    "signature-stratonovich": ft.partial(signature_ridge, calculus="stratonovich"),
+    "kernel-ito": ft.partial(kernel_machine, calculus="ito"),
+    "kernel-stratonovich": ft.partial(kernel_machine, calculus="stratonovich"),
+    "minirocket": ft.partial(rocket, name="MiniRocketClassifier"),
+    "multirocket": ft.partial(rocket, name="MultiRocketClassifier"),
+    "dtw": dtw,
+}
+RIVALS = ("minirocket", "multirocket", "dtw")
+
+
+def series_for(model: str, series: LabelledSeries) -> Any:
+    """The series as a row takes them: rivals have channels first, and convolutions one
+    length, so that shorter series are filled up with their last value."""
+    if model not in RIVALS:
+        times = np.arange(series.values.shape[1], dtype=np.float32)
+        values, lengths = series.values.astype(np.float32), series.lengths
+        return SampledPath(times, values, lengths=lengths.astype(np.int32))
+    if model == "dtw" and len(set(series.lengths)) > 1:
+        return [x.T for x in as_list(series)]
+    return np.swapaxes(series.values, 1, 2).astype(np.float32)

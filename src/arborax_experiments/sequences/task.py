@@ -1,0 +1,200 @@
+"""The experiment `sequences`: classes of series, our models beside rivals."""
+
+import pathlib
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import jax.random as jr
+import numpy as np
+
+from arborax.training import FitResult
+
+from ..harness import (
+    AbstractTask,
+    by_setting,
+    mean_cells,
+    percent_cells,
+    Results,
+    run_table,
+    Score,
+    Stage,
+    Table,
+    with_seeds,
+)
+from .config import Config
+from .data import Parts, read_parts
+from .model import Classifier, cross_entropy, inputs, logits_of, make_classifier
+
+
+GOAL = ("Epilepsy", "RacketSports", "Libras", "PenDigits")
+TRAINED = {
+    "linear-ito": "linear B-NRDE, Itô",
+    "linear-stratonovich": "linear B-NRDE, Stratonovich",
+    "linear-diagonal-ito": "linear B-NRDE, diagonal, Itô",
+    "linear-diagonal-stratonovich": "linear B-NRDE, diagonal, Stratonovich",
+    "bnrde": "B-NRDE",
+    "log-ncde": "log-NCDE",
+    "gru": "GRU",
+    "xlstm": "xLSTM",
+}
+
+
+class SequencesTask(AbstractTask):
+    """Classification of multivariate series."""
+
+    name = "sequences"
+    config = Config
+    models = {
+        **TRAINED,
+        "reservoir-ito": "reservoir, Itô",
+        "reservoir-stratonovich": "reservoir, Stratonovich",
+        "joined-ito": "reservoirs and log-signatures, Itô",
+        "joined-stratonovich": "reservoirs and log-signatures, Stratonovich",
+        "signature-ito": "log-signatures + ridge, Itô",
+        "signature-stratonovich": "log-signatures + ridge, Stratonovich",
+        "kernel-ito": "signature kernel SVM, Itô",
+        "kernel-stratonovich": "signature kernel SVM, geometric",
+        "minirocket": "MiniRocket (aeon)",
+        "multirocket": "MultiRocket (aeon)",
+        "dtw": "1-NN-DTW (aeon)",
+    }
+    private = ("folder",)
+    introduction = """<p>Accuracy in per cent on sets of the UEA archive. Trained models
+have one size, one readout and one recipe; ridge penalties are chosen by leave-one-out
+errors on the training part.</p>"""
+
+    def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
+        try:
+            return read_parts(config)
+        except FileNotFoundError as error:
+            message = f"give `--set folder=FOLDER`. {error}"
+            raise FileNotFoundError(message) from error
+
+    def model(self, config: Config, data: Parts, *, key: Any) -> Any:
+        if config.model not in TRAINED:
+            from .rows import ROWS  # needs scikit-learn
+
+            seed = int(jr.randint(key, (), 0, 2**31 - 1))
+            return ROWS[config.model](config, data, seed)
+        times = data.train.values.shape[1]
+        return make_classifier(config, data.channels, data.classes, times, key=key)
+
+    def stages(self, config: Config, data: Parts) -> Iterator[Stage]:
+        """One stage for trained models. On the official split the last average of
+        weights is kept; with a validation part, its most accurate one."""
+        if config.model not in TRAINED:
+            return
+        blank = self.model(config, data, key=jr.PRNGKey(0))
+        train = prepared(blank, data, data.train)
+        validated = data.validation is not None
+        held = prepared(blank, data, data.validation) if validated else ()
+
+        def metric(model, validation, key):
+            *items, labels = held
+            return float(np.mean(logits_of(model, *items).argmax(axis=1) != labels))
+
+        yield Stage(
+            "cross-entropy",
+            cross_entropy,
+            train,
+            metric if validated else None,
+            steps=config.iterations,
+            learning_rate=config.learning_rate,
+            batch_size=min(config.batch, len(data.train.labels)),
+            loss_every=10,
+        )
+
+    def score(
+        self, fitted: FitResult, config: Config, data: Parts, *, key: Any, seed: int
+    ) -> Score:
+        """Accuracy on the test part."""
+        model, content = fitted.model, {}
+        if isinstance(model, Classifier):
+            *items, labels = prepared(model, data, data.test)
+            found = logits_of(model, *items).argmax(axis=1)
+        else:
+            from .rows import series_for
+
+            labels = data.test.labels
+            start = time.process_time()
+            model.fit(series_for(config.model, data.train), data.train.labels)
+            middle = time.process_time()
+            found = model.predict(series_for(config.model, data.test))
+            content["fit_seconds"] = middle - start
+            content["predict_seconds"] = time.process_time() - middle
+        content["scores"] = {"accuracy": float(np.mean(found == labels))}
+        sizes = [data.train, data.validation, data.test]
+        content["sizes"] = [0 if part is None else len(part.labels) for part in sizes]
+        content["sha256"] = dict(data.train.sha256)
+        return Score(content)
+
+    def groups(self, results: Results) -> dict[str, Results]:
+        """By preset, and by split, official or random."""
+        out: dict[str, Results] = {}
+        for title, group in by_setting(results, changes=False).items():
+            for kind, random in (("official split", False), ("70/15/15", True)):
+                some = [r for r in group if bool(r["config"]["split"]) == random]
+                if some:
+                    out[f"{title}, {kind}"] = some
+        return out
+
+    def tables(self, results: Results) -> list[Table]:
+        return [
+            accuracy_table(self, results),
+            cost_table(self, results),
+            run_table(self, results, {"data": lambda r: r["config"]["data"]}),
+        ]
+
+
+def prepared(model: Classifier, data: Parts, part: Any) -> tuple:
+    """Inputs, weights and classes of a part."""
+    return *inputs(model, data.path(part)), part.labels.astype(np.int32)
+
+
+def by_row(task: AbstractTask, results: Results):
+    """Sets in the order of the goal, and for each model its results by set."""
+    names = {r["config"]["data"] for r in results}
+    sets = [n for n in GOAL if n in names] + sorted(names - set(GOAL))
+    rows = {}
+    for name in task.models:
+        found = {s: [] for s in sets}
+        for r in results:
+            if r["model"] == name:
+                found[r["config"]["data"]].append(r)
+        if any(found.values()):
+            rows[name] = found
+    return sets, rows
+
+
+def accuracy_table(task: AbstractTask, results: Results) -> Table:
+    """Mean and deviation over seeds, and the mean over the sets of the goal."""
+    sets, rows = by_row(task, results)
+    whole = set(GOAL) <= set(sets)
+    lines = []
+    for name, found in rows.items():
+        cells, means = [], {}
+        for s, group in found.items():
+            values = [[r["scores"]["accuracy"]] for r in group]
+            cells.append(percent_cells(values)[0] if values else "-")
+            means[s] = np.mean(values) if values else np.nan
+        if whole:
+            mean = 100 * np.mean([means[s] for s in GOAL])
+            cells.append("-" if np.isnan(mean) else f"{mean:.2f}")
+        seeds = max(len(group) for group in found.values())
+        lines.append((with_seeds(task.models[name], seeds), cells))
+    columns = [*sets, *(["mean of the first four"] if whole else [])]
+    return Table("accuracy, per cent", columns, lines)
+
+
+def cost_table(task: AbstractTask, results: Results) -> Table:
+    """CPU seconds of whole runs, start and compilation included."""
+    sets, rows = by_row(task, results)
+    lines = []
+    for name, found in rows.items():
+        cells = [
+            mean_cells([[r["cpu_seconds"]] for r in group])[0] if group else "-"
+            for group in found.values()
+        ]
+        lines.append((task.models[name], cells))
+    return Table("CPU seconds per run", sets, lines)
