@@ -28,8 +28,9 @@ class Config(TrainingConfig):
     - `noise`, `drop`: levels at which the test windows are scored; the drop is applied
         beside the full windows.
     - `test_windows`, `real_windows`: largest number of each test set.
-    - `folder`: recordings ([`arborax.datasets.read_recordings`][]); without it there is
-        no sim-to-real evaluation.
+    - `folder`: recordings ([`arborax.datasets.read_recordings`][]) but those that are
+        kept for the final test; without it there is no sim-to-real evaluation.
+    - `final`: the same folder: scores what is kept for the final test as well.
     - `motions`: folder of aeon's `BasicMotions`, as
         [`arborax.datasets.read_aeon`][] takes it.
     - `rates`, `gap`: samples per second of recordings; gaps (s) that are not bridged.
@@ -64,6 +65,7 @@ class Config(TrainingConfig):
     test_windows: int = 3072
     real_windows: int = 384
     folder: str | None = None
+    final: str | None = None
     motions: str | None = None
     rates: tuple[float, ...] = (10.0, 40.0)
     gap: float = 0.1

@@ -37,7 +37,7 @@ class RotationTask(AbstractTask):
     name = "so-rotation"
     config = Config
     models = LABELS
-    private = ("folder", "motions")
+    private = ("folder", "final", "motions")
     introduction = """<p>Orientations: 12 observed points, 9 forecast. RGE is the angle
 between forecast and truth in degrees. References are not learned and see the same
 observations. Models are trained on simulated rotation only; recordings are forecast
