@@ -238,7 +238,7 @@ def test_the_broad_law():
             np.linalg.norm(motions - motions[:, :1], axis=(-1, -2)) / np.sqrt(8)
         ).clip(0, np.pi)
     )
-    hands, free = away[:100], away[100:130]
+    hands, free = away[:140], away[140:160]
     assert np.median(hands[:, 20:]) < 1.5 * np.median(hands[:, 10:20])
     assert np.median(free[:, 20:]) > 1.5 * np.median(free[:, 10:20])
 
