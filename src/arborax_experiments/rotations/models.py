@@ -84,8 +84,8 @@ def make_model(config: Config, *, key: PRNGKeyArray) -> AbstractExtrapolator:
     options: Any = dict(dtype=FLOAT, key=second)
     if name == "mnode":
         # Relative to a later orientation it would see velocity.
-        node = dict(width=config.width, depth=config.depth, substeps=config.substeps)
-        model = models.MNODE(**node, dtype=FLOAT, key=key)
+        sizes = dict(width=config.width, depth=config.depth, substeps=config.substeps)
+        model = models.MNODE(**sizes, dtype=FLOAT, key=key)
         seen.update(relative=False, correct=False)
         return RotationForecaster(front, model, driver="matrix", **seen)
     if name == "sg-ncde":
