@@ -142,7 +142,7 @@ def test_ratio_to_the_untrained_bank(result):
     }
     shown = noisy_table([made])
     assert shown.columns == ["BROAD", "TUM", RATIO, "final TUM", f"final {RATIO}"]
-    assert shown.lines[1][1] == ["1.00", "2.00", "0.75", "2.00", "1.00"]
+    assert shown.lines[1][1] == ["1.00", "2.00", "75.00", "2.00", "100.00"]
 
 
 def test_labels_say_what_was_changed(result):
