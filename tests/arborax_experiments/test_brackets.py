@@ -1,5 +1,6 @@
 """The experiment `brackets`: its law, the bracket of its model, one run."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -39,6 +40,18 @@ def test_the_closed_form_is_the_limit_of_squared_steps():
     realised = np.sum(np.diff(both[..., 0], axis=1) ** 2, axis=1)
     # A sum of 2,048 squares: relative standard error 3 per cent.
     np.testing.assert_allclose(realised, both[:, -1, 1], rtol=0.15)
+
+
+def test_the_model_is_stable_at_every_rate_it_may_begin_with():
+    config = TASK.configure("arborax", "quick", kappa_delta=10.0)
+    ts = jnp.linspace(0, 1, config.times, dtype=jnp.float32)
+    sample = eqx.filter_jit(lambda m: m.sample(ts, 256, key=jr.PRNGKey(1))[..., 0])
+    # Twice the largest rate of a start, so that training has room.
+    spread = [
+        sample(Generator(config, rate, key=jr.PRNGKey(0)))[:, -1].std()
+        for rate in (config.kappa, 2 * config.start * config.kappa)
+    ]
+    assert 0.5 < spread[1] / spread[0] < 1.1
 
 
 def test_the_bracket_has_a_gradient():
