@@ -57,8 +57,8 @@ class Config(TrainingConfig):
         true one; drawn for each seed.
     - `paths`, `test_paths`, `data_seed`: of the data.
     - `features`: of the objective, in total; a multiple of 21.
-    - `substeps`: solver steps per hidden step. An explicit solver is stable while rate
-        times step is below two: one step is too few at `kappa_delta=10`.
+    - `substeps`: solver steps per hidden step. Heun's method is stable while rate times
+        step is below two: one step per hidden step is too few at `kappa_delta=10`.
     """
 
     model: str = "branched"
@@ -75,7 +75,7 @@ class Config(TrainingConfig):
     width: int = 16
     depth: int = 1
     window: int = 1
-    substeps: int = 4
+    substeps: int = 2
 
     @property
     def kappa(self) -> float:
