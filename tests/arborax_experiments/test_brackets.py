@@ -44,6 +44,8 @@ def test_the_closed_form_is_the_limit_of_squared_steps():
 
 def test_the_model_is_stable_at_every_rate_it_may_begin_with():
     config = TASK.configure("arborax", "quick", kappa_delta=10.0)
+    slower = TASK.configure("arborax", "quick", kappa_delta=3.0)
+    assert (slower.substeps, config.substeps) == (1, 2)
     ts = jnp.linspace(0, 1, config.times, dtype=jnp.float32)
     sample = eqx.filter_jit(lambda m: m.sample(ts, 256, key=jr.PRNGKey(1))[..., 0])
     spread = [

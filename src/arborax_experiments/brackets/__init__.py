@@ -1,6 +1,7 @@
 """Experiment `brackets`: what an objective that sees brackets is good for."""
 
 import dataclasses
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -57,8 +58,6 @@ class Config(TrainingConfig):
         true one; drawn for each seed.
     - `paths`, `test_paths`, `data_seed`: of the data.
     - `features`: of the objective, in total; a multiple of 21.
-    - `substeps`: solver steps per hidden step. Heun's method is stable while rate times
-        step is below two: one step per hidden step is too few at `kappa_delta=10`.
     """
 
     model: str = "branched"
@@ -75,7 +74,6 @@ class Config(TrainingConfig):
     width: int = 16
     depth: int = 1
     window: int = 1
-    substeps: int = 1
 
     @property
     def kappa(self) -> float:
@@ -84,6 +82,12 @@ class Config(TrainingConfig):
     @property
     def times(self) -> int:
         return self.intervals * self.fine + 1
+
+    @property
+    def substeps(self) -> int:
+        """Solver steps per hidden step: Heun's method is stable while rate times step
+        is below two, and the fastest start must be inside."""
+        return math.ceil(self.start * self.kappa / (self.times - 1) / 2)
 
 
 class BracketsTask(AbstractTask):
