@@ -224,6 +224,7 @@ above its observed neighbours, in the mean over a path.</p>"""
                 ax.errorbar(xs, means, halves, fmt="o-", capsize=2, label=label)
             ax.axhline(0, color="grey", linewidth=1)
             ax.set(xscale="log", xlabel="kappa Delta", title=title)
+            ax.set_xlim(min(groups) / 1.5, max(groups) * 1.5)
         axes[0].set_ylabel("gain: geometric less row")
         axes[0].legend(fontsize=6)
         yield "gain over the geometric objective, with 95 % intervals", figure
