@@ -127,10 +127,10 @@ def rotations() -> str:
 
 
 def brackets() -> str:
-    """Every score by rate, and the gain over the geometric objective."""
+    """Every score by rate, and gains over the geometric objective."""
     results = collect("brackets", [ROOT / "results"])
     parts = []
-    for one in find_task("brackets").tables(results)[:5]:
+    for one in find_task("brackets").tables(results)[:6]:
         lines = [(label, cells) for label, cells in one.lines]
         parts.append(_markdown([one.title, *one.columns], lines, results))
     made = f"`{provenance(results)}`"
@@ -142,7 +142,7 @@ def brackets() -> str:
 def brackets_short() -> str:
     """The main score and its paired differences."""
     results = collect("brackets", [ROOT / "results"])
-    first, *_, gains = find_task("brackets").tables(results)[:5]
+    first, _, _, _, gains, *_ = find_task("brackets").tables(results)
     made = f"`{provenance(results)}`"
     parts = [_markdown([t.title, *t.columns], t.lines, results) for t in (first, gains)]
     return parts[0].removesuffix(made) + parts[1]
