@@ -132,11 +132,16 @@ RIVALS = ("minirocket", "multirocket", "dtw")
 
 def series_for(model: str, series: LabelledSeries) -> Any:
     """The series as a row takes them: rivals have channels first, and convolutions one
-    length, so that shorter series are filled up with their last value."""
+    length of ten at least, so that shorter series are filled up with their last
+    value."""
     if model not in RIVALS:
         times = np.arange(series.values.shape[1], dtype=np.float32)
         values, lengths = series.values.astype(np.float32), series.lengths
         return SampledPath(times, values, lengths=lengths.astype(np.int32))
     if model == "dtw" and len(set(series.lengths)) > 1:
         return [x.T for x in as_list(series)]
-    return np.swapaxes(series.values, 1, 2).astype(np.float32)
+    values = series.values
+    if model != "dtw":
+        more = max(0, 10 - values.shape[1])
+        values = np.pad(values, [(0, 0), (0, more), (0, 0)], mode="edge")
+    return np.swapaxes(values, 1, 2).astype(np.float32)
