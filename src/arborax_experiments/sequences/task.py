@@ -192,6 +192,8 @@ def cost_table(task: AbstractTask, results: Results) -> Table:
     sets, rows = by_row(task, results)
     lines = []
     for name, found in rows.items():
-        dearest = [max((r["cpu_seconds"] for r in g), default=0) for g in found.values()]
+        dearest = [
+            max((r["cpu_seconds"] for r in g), default=0) for g in found.values()
+        ]
         lines.append((task.models[name], [f"{s:.0f}" if s else "-" for s in dearest]))
     return Table("CPU seconds of the dearest run", sets, lines)
