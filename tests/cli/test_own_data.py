@@ -185,7 +185,7 @@ def test_features_in_chunks_equal_those_in_memory(here, frame, capsys):
 def test_features_refuse_a_group_that_is_spread(here, frame):
     write("b.csv", frame | dict(id=["g0" if k == "g11" else k for k in frame["id"]]))
     message = refusal(f"features b.csv {COLUMNS} --rows 9 --no-progress")
-    assert "'g0' goes on in row 65" in message
+    assert "'g0' continues in row 65" in message
     assert not pathlib.Path("features.parquet").exists()
 
 
@@ -257,7 +257,7 @@ FILES = {
     "two.csv": (b"id,t,x,x\na,0,1,2\n", "two.csv has 2 columns 'x'"),
     "late.csv": (b"id,t,x\na,0,1\na,soon,2\n", "column 't' holds 'soon' in row 1"),
     "torn.parquet": (b"PAR1", "torn.parquet cannot be read"),
-    "torn.npz": (b"PK", "torn.npz is no npz file"),
+    "torn.npz": (b"PK", "torn.npz is not an npz file"),
 }
 
 

@@ -61,7 +61,7 @@ def fit(command: Any) -> None:
     with naming(command.file):
         estimator.fit(data.paths, *([] if data.targets is None else [data.targets]))
     if estimator.result_.stop == "interrupted":
-        sys.exit("Stopped. The same command with --resume goes on from here.")
+        sys.exit("Stopped. Run the same command with --resume to continue.")
     estimator.columns_ = dataclasses.asdict(columns) | dict(
         channels=list(columns.channels), first=understood.first_time, task=command.task
     )
@@ -104,7 +104,7 @@ def _columns(command: Any, target: str | None = None) -> Columns:
 
 
 def _check_task(command: Any, data: Any) -> None:
-    """What a task needs, said in terms of the file."""
+    """Refuses data that a task cannot use, in terms of the file."""
     if command.task == "forecast":
         return
     if command.group is None and len(data.groups) == 1:
@@ -153,7 +153,7 @@ def _print(understood: Understood, paths: SampledPath | None = None) -> None:
 
 
 def _load(file: pathlib.Path, *kinds: Any) -> Any:
-    """A fitted estimator of one of some kinds, with the columns of its data."""
+    """A fitted estimator of one of these kinds, with the columns of its data."""
     if not file.exists():
         raise FileNotFoundError(f"there is no file {file}.")
     estimator = estimators.load_estimator(file)
@@ -328,7 +328,7 @@ def features(command: Any) -> None:
 
 @contextlib.contextmanager
 def _constant_channels(understood: Understood) -> Iterator[None]:
-    """A refusal of the units is said in terms of the file."""
+    """Refuses channels that cannot be scaled in terms of the file."""
     try:
         yield
     except ValueError:
