@@ -144,7 +144,9 @@ def sequences() -> str:
 def state_tracking() -> str:
     """Letters and paths told right."""
     results = collect("state-tracking", [ROOT / "results"])
-    tables = [t for t in find_task("state-tracking").tables(results) if t.title != "runs"]
+    tables = [
+        t for t in find_task("state-tracking").tables(results) if t.title != "runs"
+    ]
     parts = [_markdown([t.title, *t.columns], t.lines, results) for t in tables]
     made = f"`{provenance(results)}`"
     return "\n\n".join([p.removesuffix(made).strip() for p in parts] + [made])
