@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import pathlib
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -178,8 +179,11 @@ class Sample:
     model: File
     """Written by `arborax fit --task generate`."""
     count: int = 100
+    """How many, for each beginning if there are some."""
     times: tuple[float, ...] = ()
     """Times, if not those of the training data."""
+    given: pathlib.Path | None = None
+    """File with beginnings, two rows or more for each group, that paths continue."""
     seed: int = 0
     out: pathlib.Path = pathlib.Path("samples.csv")
 
@@ -243,12 +247,18 @@ def _own_data(name: str) -> Callable[[Any], None]:
 
     def action(command: Any) -> None:
         room = importlib.import_module("arborax.cli._own_data")
-        try:
-            getattr(room, name)(command)
-        except (ValueError, TypeError) as error:
-            sys.exit(str(error))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            try:
+                getattr(room, name)(command)
+            except (ValueError, TypeError) as error:
+                sys.exit(str(error))
 
     return action
+
+
+def _warn(message: Any, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 ACTIONS = {

@@ -250,20 +250,52 @@ def _check_times(file: pathlib.Path, first: Any, understood: Understood) -> None
 def sample(command: Any) -> None:
     """Generated paths in a file."""
     generator = _load(command.model, estimators.PathGenerator)
+    as_count("count", command.count)
     times = np.array(command.times) if command.times else None
-    made = generator.sample(command.count, times=times, random_state=command.seed)
+    options: dict[str, Any] = dict(times=times, random_state=command.seed)
     times = generator.times_ if times is None else times
     columns = generator.columns_
+    groups, given = [], None
+    if command.given is not None:
+        groups, given = _beginnings(generator, command.given, times)
+        options["prefix"] = np.repeat(given, command.count, axis=0)
+    made = generator.sample(command.count * max(len(groups), 1), **options)
     if command.out.suffix == ".npz":
         np.savez(command.out, x=made, t=times)
     else:
         count, length, dim = made.shape
-        out = {columns["group"] or "path": np.repeat(np.arange(count), length)}
+        out: dict[str, Any] = {}
+        if given is not None:
+            out["given"] = np.repeat(np.asarray(groups), command.count * length)
+        out[columns["group"] or "path"] = np.repeat(np.arange(count), length)
         out[columns["time"] or "time"] = np.tile(times, count)
         flat = made.reshape(-1, dim)
         out |= {name: flat[:, k] for k, name in enumerate(columns["channels"])}
         write_rows(command.out, pa.table(out))
-    print(f"{command.count} paths written to {command.out}")
+    print(f"{len(made)} paths written to {command.out}")
+
+
+def _beginnings(
+    generator: Any, file: pathlib.Path, times: np.ndarray
+) -> tuple[list[Any], np.ndarray]:
+    """Labels and values `(groups, rows, channels)` of beginnings, at the first of the
+    times of the paths."""
+    columns = _known_columns(generator, file)
+    data = as_data(file, read_table(file, columns), columns)
+    paths = data.paths
+    if paths.lengths is not None:
+        raise ValueError(f"{file}: beginnings need the same number of rows each.")
+    if paths.mask is not None and not np.all(paths.mask):
+        raise ValueError(f"{file}: beginnings need a value in each row and channel.")
+    own, rows = np.asarray(paths.ts, np.float64), min(paths.num_times, len(times))
+    gap = (own - own[..., :1])[..., :rows] - (times - times[0])[:rows]
+    if np.abs(gap).max() > 1e-4 * (times[-1] - times[0]):
+        raise ValueError(
+            f"{file}: beginnings must have the first times of the paths, "
+            f"{', '.join(f'{t:g}' for t in times[:3])}, .. Take other rows, or give "
+            "the paths other `--times`."
+        )
+    return data.groups, np.asarray(paths.xs)
 
 
 def features(command: Any) -> None:

@@ -256,12 +256,13 @@ has, from its last state.</p>"""
                     ax.plot(order, mean, **style)
             if kind == "volatility":
                 ax.axhline(50, color="grey", linewidth=1, linestyle=":")
+                ax.margins(x=0.5)
             else:
                 seen = max(results[0]["config"]["lengths"])
                 ax.axvline(seen, color="grey", linewidth=1, linestyle=":")
                 ax.set_xscale("log", base=2)
                 ax.set_xlabel("length of the word")
-                ax.legend(fontsize=6, loc="lower left")
+                ax.legend(fontsize=6, loc="center left")
             ax.set(title=kind, ylim=(-3, 103))
         axes[0, 0].set_ylabel("right, per cent")
         yield "state tracking and quadratic variation", figure
