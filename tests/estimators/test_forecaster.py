@@ -77,8 +77,8 @@ def test_states_on_manifolds(geometry, rng):
 
 @pytest.mark.slow
 def test_poses_of_a_recording(tmp_path):
-    """From a file of the TUM format to poses ahead: a screw of varying speed, in windows
-    seen from their first pose."""
+    """From a file of the TUM format to poses ahead: a screw of varying speed, in
+    windows seen from their first pose."""
     ts = 0.1 * np.arange(320)
     angle = ts + 0.2 * np.sin(2 * ts)
     place = [np.sin(angle), 1 - np.cos(angle), 0.2 * ts + 0.2 * np.sin(ts)]
