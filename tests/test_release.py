@@ -125,7 +125,7 @@ def test_a_device_is_timed_and_shown(tmp_path, capsys):
     [
         (["--device", "tpu"], "JAX finds no tpu here, only cpu"),
         (["--device", "cpu", "nothing"], "no cell has a name with nothing"),
-        (["--show", __file__], "is not a file that `arborax bench --device` wrote"),
+        (["--show", __file__], "was not written by `arborax bench --device`"),
     ],
 )
 def test_what_cannot_be_timed_or_shown(arguments, message):

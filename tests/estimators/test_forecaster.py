@@ -12,6 +12,8 @@ import arborax as abx  # noqa: E402
 from arborax.estimators import Forecaster  # noqa: E402
 
 
+# Two steps teach nothing, and the estimators say so.
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")
 SMALL = dict(hidden=4, width=4)
 QUICK = dict(steps=2, batch_size=8, options=SMALL, random_state=0, average=None)
 

@@ -43,7 +43,7 @@ def signature_bars(
     - `values`: `(size,)` for a signature, `(primitive_size,)` for a log-signature; or
         several of them by name, drawn side by side.
     - `alg`: the algebra of the coordinates.
-    - `largest`: draw only so many coordinates, those of largest size, in the order of
+    - `largest`: draw only this many coordinates, the largest in size, in the order of
         the basis. All by default; more than about 40 are hard to read.
     - `names`: of the channels, for the legend.
     - `colours`: of the bars, one for each array of `values`.

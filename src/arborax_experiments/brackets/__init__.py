@@ -145,11 +145,11 @@ above its observed neighbours, in the mean over a path.</p>"""
             return mmd(values, target, features, brackets_x=given, unbiased=True)
 
         # An argument and no constant: one compiled program serves every rate.
-        def data(key, step):
+        def batch(key, step):
             return features, target
 
         rate, steps = config.learning_rate, config.iterations
-        yield Stage(config.model, objective, data, None, steps, rate, loss_every=10)
+        yield Stage(config.model, objective, batch, None, steps, rate, loss_every=10)
 
     def score(self, fitted, config, data, *, key, seed):
         _, test, other = data

@@ -1,4 +1,4 @@
-"""The report of an experiment: one HTML page that needs nothing else."""
+"""The report of an experiment: one self-contained HTML page."""
 
 import html
 import os

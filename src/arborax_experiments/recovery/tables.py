@@ -7,8 +7,8 @@ import numpy as np
 from ..harness import AbstractTask, Lines, Results, Table
 
 
-# Mean square errors on PPG-DaLiA: of both models after 10 epochs, arXiv:2606.05272, and
-# of log-NCDE in the comparison of its authors, another protocol.
+# Mean squared errors on PPG-DaLiA: of both models after 10 epochs (arXiv:2606.05272),
+# and of log-NCDE as its authors measured it, by another protocol.
 PUBLISHED = {
     "both models, published; not reproduced: data not available": 0.134,
     "log-NCDE, published by its authors; not reproduced: data not available": 0.0956,

@@ -102,7 +102,7 @@ def means(scores: dict[str, dict[str, float]], figure: str) -> dict[str, float]:
 
 
 def label_of(result: dict[str, Any]) -> str:
-    """The model, and what was changed."""
+    """The model and the changes of its configuration."""
     label = LABELS[result["model"]]
     changes = dict(result.get("changes", {}))
     if front := changes.pop("extrapolator", None):
@@ -147,7 +147,7 @@ def _cells(found: list[dict[str, float]], names: list[str]) -> list[str]:
 
 
 def by_source(names: list[str]) -> dict[str, list[str]]:
-    """Columns of one source each, so that tables stay narrow."""
+    """The columns by source, so that tables stay narrow."""
     parts: dict[str, list[str]] = collections.defaultdict(list)
     for name in names:
         parts[name.split(",")[0]].append(name)

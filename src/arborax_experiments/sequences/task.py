@@ -88,7 +88,7 @@ errors on the training part.</p>"""
         blank = self.model(config, data, key=jr.PRNGKey(0))
         train = prepared(blank, data, data.train)
         validated = data.validation is not None
-        held = prepared(blank, data, data.validation) if validated else ()
+        held: Any = prepared(blank, data, data.validation) if validated else ()
 
         def metric(model, validation, key):
             *items, labels = held

@@ -46,7 +46,7 @@ The references never leave the identity, and follow the mean eigenvalues without
 A point is off the cone if an eigenvalue is not positive.</p>"""
 
     def configure(self, setting: str, preset: str, **changes: Any) -> Config:
-        """Real data bring sizes of their own, which `changes` override."""
+        """Real data have sizes of their own, which `changes` override."""
         real = changes.get("data", "simulated") != "simulated"
         own = REAL.get(preset, {}) if real else {}
         config = super().configure(setting, preset, **{**own, **changes})
