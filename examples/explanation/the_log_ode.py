@@ -3,8 +3,8 @@
 #
 # A driver with a thousand samples need not take a thousand steps. The log-ODE method
 # cuts time into a few windows, summarises the driver in each by its log-signature, and
-# solves one ordinary differential equation per window. This page shows the idea, what
-# the depth buys, and what it costs.
+# solves one ordinary differential equation per window. This page shows the idea, its
+# order of convergence, and its cost.
 
 # %%
 import jax
@@ -41,7 +41,7 @@ ax.set(title="What depth 1 sees; depth 2 adds the areas")
 ax.legend(frameon=False)
 
 # %% [markdown]
-# ## What the depth buys
+# ## Order
 #
 # Two fields on the rotation group that do not commute. The reference has one window
 # per sample.
@@ -96,7 +96,7 @@ ax.legend(frameon=False)
 # $N$. The state is orthogonal at any depth, since each window moves it by an
 # exponential of the Lie algebra.
 #
-# ## What it costs
+# ## Cost
 #
 # A window costs one log-signature and the stages of one ODE step, whatever the number
 # of samples in it. Depth 2 with more windows is usually the best choice for training,

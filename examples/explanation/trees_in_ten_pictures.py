@@ -68,7 +68,7 @@ row(
 row([(dot, dot1), (dot, ladder)], ["$X^0 X^1$", r"$X^0 \int X^0 dX^0$"], "Forests", 2.4)
 
 # %% [markdown]
-# ## 4. What words know
+# ## 4. Words and their limits
 #
 # A word is an iterated integral with no branching: a ladder. By the ordinary product
 # rule every tree is a sum of ladders, one for each order that keeps children above
