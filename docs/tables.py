@@ -10,19 +10,29 @@ from typing import Any
 
 from arborax_experiments import collect, find_task, table
 from arborax_experiments.harness import provenance, Table
+from arborax_experiments.recovery.tables import (
+    COMMAND as PPG_COMMAND,
+    PUBLISHED as PPG_DALIA,
+)
+from arborax_experiments.rotations.tables import (
+    LABELS as ROTATION_LABELS,
+    PUBLISHED as ROTATIONS,
+)
 from arborax_experiments.rough_bergomi import OBJECTIVES
 
 
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def _plain(name: str, preset: str = "quick") -> list[dict[str, Any]]:
-    """Results of our own setting, as the preset has it."""
+def _plain(
+    name: str, preset: str = "quick", but: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
+    """Results of our own setting, as the preset has it `but` for some fields."""
     return [
         result
         for result in collect(name, [ROOT / "results"])
         if (result["setting"], result["preset"]) == ("arborax", preset)
-        and not result.get("changes")
+        and set(result.get("changes", {})) <= set(but)
     ]
 
 
@@ -95,7 +105,7 @@ def rough_bergomi_variants(changed: str) -> str:
 def spd() -> str:
     """Our setting at preset quick: floor, references and models at published times and
     the end."""
-    results = _plain("spd")
+    results = _plain("spd", but=("head", "learning_rate"))
     pooled, *_ = find_task("spd").tables(results)
     times = ("t=128", "t=256", "t=384", "t=512", "t=1024")
     chosen = [pooled.columns.index(t) for t in times]
@@ -193,6 +203,32 @@ def brackets() -> str:
     )
 
 
+def brackets_short() -> str:
+    """The main score and its paired differences."""
+    results = collect("brackets", [ROOT / "results"])
+    first, *_, gains = find_task("brackets").tables(results)[:5]
+    made = f"`{provenance(results)}`"
+    parts = [_markdown([t.title, *t.columns], t.lines, results) for t in (first, gains)]
+    return parts[0].removesuffix(made) + parts[1]
+
+
+def not_reproduced() -> str:
+    """Published figures whose data are not available, with the commands that would
+    reproduce them."""
+    lines = []
+    oxford = "arborax run so-rotation --model all --setting paper --set folder=FOLDER"
+    for model, (_, *angles) in ROTATIONS.items():
+        cells = ", ".join(f"{angle:.2f}" for angle in angles)
+        label = f"Oxford Multimotion, {ROTATION_LABELS[model]}"
+        lines.append((label, [f"RGE {cells}", f"`{oxford}`"]))
+    for label, value in PPG_DALIA.items():
+        words = label.split(";")[0]
+        lines.append((f"PPG-DaLiA, {words}", [f"MSE {value:g}", f"`{PPG_COMMAND}`"]))
+    rows = [["not reproduced: data not available", "published", "command"], ["---"] * 3]
+    rows += [[label, *cells] for label, cells in lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
 def draw() -> None:
     """The figure of the experiment `brackets`."""
     results = collect("brackets", [ROOT / "results"])
@@ -205,6 +241,8 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/results.md", "rough-bergomi", rough_bergomi),
     ("docs/results.md", "spd", spd),
     ("docs/results.md", "rotations", rotations),
+    ("docs/results.md", "brackets", brackets_short),
+    ("docs/results.md", "not-reproduced", not_reproduced),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
     (
         "docs/guides/rough-bergomi.md",

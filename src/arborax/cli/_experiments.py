@@ -89,7 +89,7 @@ def table(command: Any) -> None:
 
 
 def report(command: Any) -> None:
-    """One page of all results, or one for each experiment."""
+    """One page of all results, or one for each experiment and one of stored times."""
     laboratory = _laboratory()
     if command.experiment:
         _task(command.experiment)
@@ -100,6 +100,10 @@ def report(command: Any) -> None:
     for name, results in pages.items():
         file = command.file or pathlib.Path("runs") / name / "report.html"
         print(laboratory.report(_task(name), results, file), flush=True)
+    if not command.experiment:
+        file = pathlib.Path("runs") / "timing" / "report.html"
+        if page := laboratory.timing_report(command.folders, file):
+            print(page, flush=True)
 
 
 def config(command: Any) -> None:

@@ -234,6 +234,8 @@ def published_table(results: Results) -> Table:
     lines += [(LABELS[model], ["-"] * 4 + [cell]) for model, cell in mine.items()]
     title = (
         "as published: twice the mean over all points (M-NODE: once); last column "
-        "ours, twice the mean, clean free rotation"
+        "ours, twice the mean, clean free rotation. Static to unconstrained (Oxford "
+        "Multimotion): not reproduced: data not available; the command would be "
+        "arborax run so-rotation --model all --setting paper --set folder=FOLDER"
     )
     return Table(title, [*PUBLISHED_COLUMNS, "ours"], lines)
