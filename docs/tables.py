@@ -158,8 +158,7 @@ def readme() -> str:
     pooled, *_ = find_task("spd").tables(_plain("spd"))
     lines = {label.split(", ")[0]: _means(cells) for label, cells in pooled.lines}
     chosen = [pooled.columns.index(f"t={t}") for t in (128, 256, 384, 512, 1024)]
-    (best,) = (v for label, v in lines.items() if label == "B-NRDE / best baseline")
-    (floor,) = (v for label, v in lines.items() if label == "B-NRDE / floor")
+    best, floor = lines["B-NRDE / best baseline"], lines["B-NRDE / floor"]
     rows.append(
         (
             "covariance matrices, 5 times: distance to the true law / best baseline",
@@ -171,8 +170,8 @@ def readme() -> str:
 
     noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
     found = {label: _means(cells) for label, cells in noisy.lines}
-    (ours,) = (v for label, v in found.items() if "SO(3), window 10" in label)
-    (plain,) = (v for label, v in found.items() if "no equation" in label)
+    ours = next(v for label, v in found.items() if "SO(3), window 10" in label)
+    plain = next(v for label, v in found.items() if "no equation" in label)
     rows.append(
         (
             "rotations, 4 sources: forecast error / that of the same filters alone",
