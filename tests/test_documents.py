@@ -57,7 +57,7 @@ def test_code_blocks(page, monkeypatch, tmp_path):
 
 
 # Those that train for more than a few seconds wait for the night.
-SLOW = ("04_train_a_generator",)
+SLOW = ("04_train_a_generator", "05_classify")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,8 @@ import arborax as abx
 # for batches of any size, `start` and `update` for streams.
 
 # %%
-model = abx.models.GRU(3, 1, hidden=16, key=jr.key(0))  # train it first, with `fit`
+# A model to be trained, with `fit`, before it is of any use.
+model = abx.models.GRU(3, 1, hidden=16, dtype=jnp.float32, key=jr.key(0))
 abx.save("model.abx", model)
 assert type(abx.load("model.abx")) is type(model)
 
