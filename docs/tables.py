@@ -202,6 +202,29 @@ def brackets() -> str:
     )
 
 
+def sequences() -> str:
+    """Accuracies on the official split and on random ones, and CPU seconds."""
+    task, parts = find_task("sequences"), []
+    for title, group in task.groups(collect("sequences", [ROOT / "results"])).items():
+        random = "70/15/15" in title
+        accuracy, cost, _ = task.tables(group)
+        for one in [accuracy] if random else [accuracy, cost]:
+            name = f"{one.title}, {'70/15/15' if random else 'official split'}"
+            parts.append(_markdown([name, *one.columns], one.lines, group))
+    return "\n\n".join(parts)
+
+
+def state_tracking() -> str:
+    """Letters and paths told right."""
+    results = collect("state-tracking", [ROOT / "results"])
+    tables = [
+        t for t in find_task("state-tracking").tables(results) if t.title != "runs"
+    ]
+    parts = [_markdown([t.title, *t.columns], t.lines, results) for t in tables]
+    made = f"`{provenance(results)}`"
+    return "\n\n".join([p.removesuffix(made).strip() for p in parts] + [made])
+
+
 def brackets_short() -> str:
     """The main score and its paired differences."""
     results = collect("brackets", [ROOT / "results"])
@@ -229,10 +252,11 @@ def not_reproduced() -> str:
 
 
 def draw() -> None:
-    """The figure of the experiment `brackets`."""
-    results = collect("brackets", [ROOT / "results"])
-    ((_, figure),) = find_task("brackets").figures(results)
-    figure.savefig(ROOT / "docs" / "_static" / "brackets.png", dpi=120)
+    """The figures of the experiments `brackets` and `state-tracking`."""
+    for name in ("brackets", "state-tracking"):
+        results = collect(name, [ROOT / "results"])
+        ((_, figure),) = find_task(name).figures(results)
+        figure.savefig(ROOT / "docs" / "_static" / f"{name}.png", dpi=120)
 
 
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
@@ -240,6 +264,8 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/results.md", "rough-bergomi", rough_bergomi),
     ("docs/results.md", "spd", spd),
     ("docs/results.md", "rotations", rotations),
+    ("docs/results.md", "sequences", sequences),
+    ("docs/guides/linear.md", "state-tracking", state_tracking),
     ("docs/results.md", "brackets", brackets_short),
     ("docs/results.md", "not-reproduced", not_reproduced),
     ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
