@@ -1,5 +1,6 @@
 """Classification of series: trained and fitted rows, splits, tables."""
 
+import dataclasses
 import json
 
 import jax.random as jr
@@ -9,7 +10,9 @@ import pytest
 import arborax as abx
 from arborax_experiments import collect, find_task, report, run, table
 from arborax_experiments.sequences import make_classifier, Parts, read_parts
+from arborax_experiments.sequences.data import chosen
 from arborax_experiments.sequences.model import inputs, logits_of
+from arborax_experiments.sequences.rows import in_own_units, series_for
 
 
 pytest.importorskip("sklearn")
@@ -39,7 +42,7 @@ def result_of(folder, model, **changes):
     )
 
 
-@pytest.mark.parametrize("model", ["reservoir-ito", "signature-stratonovich"])
+@pytest.mark.parametrize("model", ["joined-ito", "signature-stratonovich"])
 def test_fitted_rows_tell_frequencies_apart(folder, model):
     result = result_of(folder, model)
     assert result["scores"]["accuracy"] > 0.9
@@ -70,6 +73,19 @@ def test_random_splits_have_a_validation_part(folder):
     assert read_parts(config).validation is None
     result = result_of(folder, "linear-stratonovich", split=1)
     assert [v["step"] for v in result["stages"][0]["validation"]] == [0, 3]
+
+
+def test_what_rows_are_given(folder):
+    config = TASK.configure("arborax", "smoke", data="Waves", folder=str(folder))
+    train = chosen(read_parts(config).train, np.arange(3))
+    short = dataclasses.replace(train, values=train.values[:, :8])
+    assert series_for("minirocket", short).shape == (3, 2, 10)
+    assert series_for("dtw", short).shape == (3, 2, 8)
+    path = series_for("joined-ito", train)
+    path = abx.SampledPath(path.ts, path.xs, lengths=np.full(3, 9, np.int32))
+    xs = np.asarray(in_own_units(path).xs)[:, :9]
+    np.testing.assert_allclose(xs.mean(axis=1), 0, atol=1e-6)
+    np.testing.assert_allclose(xs.std(axis=1), 1, atol=1e-5)
 
 
 def test_padding_does_not_change_logits():
