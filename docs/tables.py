@@ -126,6 +126,69 @@ def rotations() -> str:
     return _markdown(header, noisy.lines, results)
 
 
+def _means(cells: list[str]) -> list[float]:
+    """The means of cells such as `1.95±0.14`."""
+    return [float(cell.split("±")[0]) for cell in cells]
+
+
+def _range(ratios: list[float]) -> str:
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
+def readme() -> str:
+    """Our model beside the floor or the best other one: the rows of the README."""
+    rows = []
+
+    fresh = _tables(_plain("rough-bergomi"))["fresh"]
+    floor, ours, *others = [_means(cells) for _, cells in fresh.lines]
+    named = [label for label, _ in fresh.lines]
+    assert named[1].startswith("B-NRDE,"), named
+    rivals = [x for x, label in zip(others, named[2:]) if "B-NRDE" not in label]
+    best = [min(column) for column in zip(*rivals)]
+    rows.append(
+        (
+            f"rough volatility, {len(floor)} scores: distance to the true law / floor",
+            _range([a / b for a, b in zip(ours, floor)]),
+            f"best of {len(rivals)} baselines per score: "
+            + _range([a / b for a, b in zip(best, floor)]),
+            "rough-bergomi",
+        )
+    )
+
+    pooled, *_ = find_task("spd").tables(_plain("spd"))
+    lines = {label.split(", ")[0]: _means(cells) for label, cells in pooled.lines}
+    chosen = [pooled.columns.index(f"t={t}") for t in (128, 256, 384, 512, 1024)]
+    best, floor = lines["B-NRDE / best baseline"], lines["B-NRDE / floor"]
+    rows.append(
+        (
+            "covariance matrices, 5 times: distance to the true law / best baseline",
+            _range([best[k] for k in chosen]),
+            f"/ floor: {_range([floor[k] for k in chosen])}",
+            "spd",
+        )
+    )
+
+    noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
+    found = {label: _means(cells) for label, cells in noisy.lines}
+    ours = next(v for label, v in found.items() if "SO(3), window 10" in label)
+    plain = next(v for label, v in found.items() if "no equation" in label)
+    rows.append(
+        (
+            "rotations, 4 sources: forecast error / that of the same filters alone",
+            _range([a / b for a, b in zip(ours, plain)]),
+            "the equation adds nothing to its filters",
+            "so-rotation",
+        )
+    )
+
+    header = "| B-NRDE, three seeds | figure | beside it | command |\n|---|---|---|---|"
+    table = [
+        f"| {claim} | {figure} | {beside} | `arborax table {name} --folders results` |"
+        for claim, figure, beside, name in rows
+    ]
+    return "\n".join([header, *table])
+
+
 def brackets() -> str:
     """Every score by rate, and the gain over the geometric objective."""
     results = collect("brackets", [ROOT / "results"])
@@ -197,6 +260,7 @@ def draw() -> None:
 
 
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
+    ("README.md", "results", readme),
     ("docs/results.md", "rough-bergomi", rough_bergomi),
     ("docs/results.md", "spd", spd),
     ("docs/results.md", "rotations", rotations),

@@ -42,6 +42,7 @@ def test_citations_agree():
     citation = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {PROJECT['version']}\n" in citation
     zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    assert zenodo["version"] == PROJECT["version"]
     for name in (zenodo["title"], zenodo["description"], zenodo["license"]):
         assert name in citation
     assert zenodo["license"] == PROJECT["license"]

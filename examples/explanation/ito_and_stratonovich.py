@@ -1,5 +1,14 @@
 # %% [markdown]
-# # Itô and Stratonovich, one driver
+# # Itô and Stratonovich
+#
+# Two people integrate the same noisy path against itself and get different answers.
+# Both are right: an integral against a rough path depends on where in each step the
+# integrand is evaluated. At the left end of the step it is Itô's, in the middle
+# Stratonovich's. Trading strategies are Itô (they cannot look ahead); limits of smooth
+# noise, and mechanics on manifolds, are Stratonovich. The difference is the quadratic
+# variation, so data decide nothing by themselves: you say which calculus you mean.
+#
+# ## One driver, two solutions
 #
 # Geometric Brownian motion $dY = \sigma Y\, dW$ has a closed form in either calculus:
 # $Y_t = \exp(\sigma W_t - \sigma^2 t / 2)$ in Itô's and $Y_t = \exp(\sigma W_t)$ in
@@ -10,6 +19,7 @@
 import diffrax
 import jax.numpy as jnp
 import jax.random as jr
+import matplotlib.pyplot as plt
 
 import arborax as abx
 
@@ -38,6 +48,18 @@ for algebra in (abx.Shuffle, abx.Ito, abx.GrossmanLarson):
     truth = exact[control.calculus][::64]
     error = jnp.abs(sol.ys - truth).max()
     print(f"{algebra.__name__:<15} {control.calculus:<13} largest error {error:.1e}")
+
+figure, ax = plt.subplots(figsize=(6.5, 3), layout="constrained")
+ax.plot(ts, exact["stratonovich"][:, 0], color="#33658a", label="Stratonovich")
+ax.plot(ts, exact["ito"][:, 0], color="#d9822b", label="Itô")
+ax.set(title="The same noise, the same equation, two calculi", xlabel="time")
+ax.legend(frameon=False)
+
+# %% [markdown]
+# The mean of the Itô solution is one at all times, as that of a fair game should be.
+# The Stratonovich solution grows like $e^{\sigma^2 t / 2}$ in the mean. Neither word
+# nor tree is needed to see it, but an algebra that has no place for the bracket
+# cannot give the Itô solution.
 
 # %% [markdown]
 # ## Which bracket

@@ -1,8 +1,9 @@
 # %% [markdown]
-# # Do two samples of paths have the same law?
+# # Compare two samples
 #
-# A permutation test with signature kernels. The kernel decides what can be seen: the
-# geometric one sees the path, the branched one its bracket as well.
+# Do two samples of paths have the same law? A permutation test with signature kernels
+# answers. The kernel decides what can be seen: a geometric one sees the path, a
+# branched one its quadratic variation as well. You need `pip install 'arborax[plots]'`.
 
 # %%
 import jax.numpy as jnp
@@ -21,15 +22,21 @@ z = 1.5 * abx.brownian(ts, dim=1, shape=(n,), key=third)
 # %% [markdown]
 # ## Path laws
 #
-# `x` and `y` have one law, `z` has more volatility. Time is added as a channel.
+# `x` and `y` have one law, `z` has more volatility. The statistic is the squared
+# distance of mean signatures (MMD). Relabelling the paths at random shows how large it
+# is by chance; the p-value is the share of relabellings that reach the value found.
 
 # %%
 geometric = abx.SignatureKernel("geometric", depth=4, add_time=True)
 for name, other in [("same law", y), ("other volatility", z)]:
     result = abx.two_sample_test(x, other, geometric, key=test, permutations=200)
+    abx.plots.permutation_histogram(result).set_title(name.capitalize())
     print(f"{name:<17} p = {result.p_value:.3f}")
 
 # %% [markdown]
+# The level is exact whatever the kernel and the number of paths: under the null
+# hypothesis a p-value below 0.05 comes in one test out of twenty.
+#
 # ## Brackets
 #
 # Now the paths have the same law on the grid, but one sample comes with the bracket of
@@ -50,3 +57,8 @@ for name, given in [("same bracket", brownian), ("no bracket", 0 * brownian)]:
         brackets_y=given,
     )
     print(f"{name:<17} p = {result.p_value:.3f}")
+
+# %% [markdown]
+# From the shell, `arborax compare a.csv b.csv --group id --time t` runs the test on two
+# files and writes a page with the picture. [Signature kernels and
+# objectives](../../guides/kernels.md) says which kernel sees what, and at what cost.
