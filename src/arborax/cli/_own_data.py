@@ -259,7 +259,8 @@ def sample(command: Any) -> None:
     if command.given is not None:
         groups, given = _beginnings(generator, command.given, times)
         options["prefix"] = np.repeat(given, command.count, axis=0)
-    made = generator.sample(command.count * max(len(groups), 1), **options)
+    with naming(command.given or command.model):
+        made = generator.sample(command.count * max(len(groups), 1), **options)
     if command.out.suffix == ".npz":
         np.savez(command.out, x=made, t=times)
     else:

@@ -182,7 +182,7 @@ def excess_kurtosis(paths: Paths, window: int = 1) -> Batched:
 def path_statistics(
     paths: Float[Array | np.ndarray, "paths times channels"], window: int = 1
 ) -> dict[str, Any]:
-    """Numbers of each path and channel whose laws users compare, `(paths, channels)`.
+    """Statistics of each path and channel whose laws are compared, `(paths, channels)`.
 
     The level at a half and at the end of the time and the largest level, less the
     start; realised variance, tails (excess kurtosis of returns), autocorrelation of
