@@ -41,6 +41,7 @@ suppress_warnings = ["myst.header"]
 
 html_theme = "furo"
 html_title = "arborax"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 
 autodoc_inherit_docstrings = False

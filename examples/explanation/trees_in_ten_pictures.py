@@ -25,7 +25,7 @@ def row(forests, titles, title, width=1.6):
     )
     for ax, forest, name in zip(axes[0], forests, titles):
         abx.plots.draw_forest(forest, ax=ax)
-        ax.set_title(name, fontsize=9)
+        ax.set_title(name, fontsize=9, loc="center")
     figure.suptitle(title, fontsize=10)
 
 

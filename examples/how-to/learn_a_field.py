@@ -1,5 +1,5 @@
 # %% [markdown]
-# # A log-ODE on the rotation group
+# # Learn a field on the rotation group
 #
 # The state is a rotation matrix, moved by exponentials of the Lie algebra: it stays
 # orthogonal to rounding, with no projection. Then a field is learned from the end

@@ -1,5 +1,5 @@
 # %% [markdown]
-# # Training a neural equation
+# # Train a model with `fit`
 #
 # A B-NRDE learns, from examples, how an Itô equation turns its driver into a solution:
 # $dY = (0.5 - Y)\, dt + 0.6\, Y\, dW$. The driver has two channels, time and $W$, and
