@@ -244,7 +244,8 @@ has, from its last state.</p>"""
         for ax, kind in zip(axes[0], panels):
             for label, group in self.sized(results):
                 rows = [r for r in group if r["config"]["data"] == kind]
-                colour = f"C{[*self.models].index(group[0]['model'])}"
+                place = [*self.models].index(group[0]["model"])
+                colour = f"C{place}"
                 if kind == "volatility":
                     for r in rows:
                         name = self.models[r["model"]]
@@ -252,8 +253,9 @@ has, from its last state.</p>"""
                 elif rows:
                     mean = 100 * np.mean([r["by_length"] for r in rows], axis=0)
                     order = np.arange(1, len(mean) + 1)
-                    style = dict(color=colour, label=label, alpha=0.8)
-                    ax.plot(order, mean, **style)
+                    # Curves at 100 per cent lie on each other: thin ones on top.
+                    width = max(1, 5 - 2 * place)
+                    ax.plot(order, mean, color=colour, label=label, linewidth=width)
             if kind == "volatility":
                 ax.axhline(50, color="grey", linewidth=1, linestyle=":")
                 ax.margins(x=0.5)
@@ -262,7 +264,7 @@ has, from its last state.</p>"""
                 ax.axvline(seen, color="grey", linewidth=1, linestyle=":")
                 ax.set_xscale("log", base=2)
                 ax.set_xlabel("length of the word")
-                ax.legend(fontsize=6, loc="center left")
+                ax.legend(fontsize=6, loc="best")
             ax.set(title=kind, ylim=(-3, 103))
         axes[0, 0].set_ylabel("right, per cent")
         yield "state tracking and quadratic variation", figure
