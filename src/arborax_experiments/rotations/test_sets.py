@@ -1,4 +1,4 @@
-"""Windows to score with: simulated ones, and those of recordings."""
+"""Test windows, simulated and recorded."""
 
 import numpy as np
 
@@ -23,7 +23,7 @@ FROZEN = ("broad_15_undisturbed_fast_translation_A", "tum_fr2_desk")
 
 
 def make_test_sets(config: Config) -> dict[str, Observed]:
-    """The windows that models are scored on, by name.
+    """The test windows by name.
 
     `free` with each level of noise, also with gaps; each recording of `config.folder`
     at each rate; orientations integrated from the gyroscopes of `config.motions`.
@@ -50,7 +50,7 @@ def make_test_sets(config: Config) -> dict[str, Observed]:
 
 
 def real_windows(config: Config) -> dict[str, tuple[Windows, float]]:
-    """Windows of recordings and seconds between samples, by name and rate."""
+    """Windows of recordings with the seconds between samples, by name and rate."""
     found: dict[str, tuple[Windows, float]] = {}
     for place, final in [(config.folder, False), (config.final, True)]:
         for recording in read_recordings(place) if place else ():
