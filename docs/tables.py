@@ -143,7 +143,12 @@ def power() -> str:
     header += ["rejected at 5 %", "median p"]
     rows = [header, ["---"] * 3, *([label, *cells] for label, cells in lines)]
     text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return f"{text}\n\n`{found['command']}`"
+    gaps = "; ".join(
+        f"{name}: {100 * own:.2f} against {100 * floor:.2f}"
+        for name, (own, floor) in found["bracket"].items()
+    )
+    gaps = f"Bracket column of the true law, KS x 100 beside its floor: {gaps}."
+    return f"{text}\n\n{gaps}\n\n`{found['command']}`"
 
 
 def spd() -> str:

@@ -44,10 +44,11 @@ def test_bank_follows_its_equation():
     assert bank.xs.shape == (4096, 257, 6)
     np.testing.assert_array_equal(bank.xs[..., :3], driver.xs)
     xs = np.asarray(bank.xs, np.float64)
+    assert not xs[:, :2, 3:].any()  # one sample late
     # Covariance of the steps of $W$ and the channels, and variance 1 - exp(-2 r t).
     dt, r = 1 / 256, np.array(rates)
-    moves = xs[:, 1:, 3:] - np.exp(-r * dt) * xs[:, :-1, 3:]
-    moves = np.concatenate([np.diff(xs[..., 1:2], axis=1), moves], axis=-1)
+    moves = xs[:, 2:, 3:] - np.exp(-r * dt) * xs[:, 1:-1, 3:]
+    moves = np.concatenate([np.diff(xs[:, :-1, 1:2], axis=1), moves], axis=-1)
     found = np.einsum("bsi,bsj->ij", moves, moves) / moves[..., 0].size
     both = np.add.outer(r, r)
     expected = 2 * np.sqrt(np.outer(r, r)) * -np.expm1(-both * dt) / both

@@ -106,15 +106,12 @@ def make_generator(
     - `key`: a JAX random key.
     """
     bank, own, dtype = len(config.rates), 1 + config.noise, data.dtype
-    output: Any = 1
-    options: dict[str, Any] = {}
     branched = config.model in ("bnrde", "bnrde-bk")
-    windowed = branched or config.model == "log-ncde"
-    if bank:
-        options["log_depth"] = config.lift
+    output: Any = 1
+    fields: dict[str, Any] = {}
     if bank and config.model == "nrde":
-        options["final_activation"] = Bounded(config.bound)
-    elif bank and (windowed or config.model in ("ncde", "ncde++")):
+        fields["final_activation"] = Bounded(config.bound)
+    elif bank and (branched or config.model in ("log-ncde", "ncde", "ncde++")):
         # The state is the output: the bank, hidden coordinates, last the log-price.
         key, inner = jr.split(key)
         size = bank + config.hidden
@@ -127,21 +124,22 @@ def make_generator(
             dtype=dtype,
             key=inner,
         )
-        options["vector_field"] = BankField(mlp, bank, own)
-        if windowed:
-            output, options["geometry"] = None, Euclidean(size)
+        fields["vector_field"] = BankField(mlp, bank, own)
+        if config.model in ("ncde", "ncde++"):
+            output, fields["hidden"] = size, size
         else:
-            output, options["hidden"] = size, size
+            output, fields["geometry"] = None, Euclidean(size)
     if branched:
         names = (*WINDOWED, "calculus", "basepoint")
-        options |= {name: getattr(config, name) for name in names}
-        options["brackets"] = "realised" if bank else None
-        options.pop("log_depth", None)
+        fields |= {name: getattr(config, name) for name in names}
         alg = GrossmanLarson(own + bank, config.lift)
-        model = models.BNRDE(alg, output, **options, dtype=dtype, key=key)
+        model = models.BNRDE(
+            alg, output, **fields, brackets="realised", dtype=dtype, key=key
+        )
     else:
+        fields["log_depth"] = config.lift
         model = baseline(
-            config.model, own + bank, output, config, dtype=dtype, key=key, **options
+            config.model, own + bank, output, config, dtype=dtype, key=key, **fields
         )
     if bank and isinstance(model, (models.NCDE, models.NCDEpp)):
         model = eqx.tree_at(lambda m: m.readout, model, eqx.nn.Identity())
