@@ -130,14 +130,18 @@ def write(result: dict) -> None:
     for name, row in result["table"].items():
         cells = 1e3 * row["seconds"], row["compile_seconds"], row["bytes_per_sample"]
         lines.append(f"| {name} | {' | '.join(short(c) for c in cells)} |")
-    lines += ["", "Batch 4, seconds per step by length.", ""]
     lengths = sorted({int(n) for row in result["curve"].values() for n in row})
-    lines.append("| model | " + " | ".join(f"{n:,}" for n in lengths) + " |")
-    lines.append("|---" * (len(lengths) + 1) + "|")
-    for name, row in result["curve"].items():
-        found = {int(n): cell["seconds"] for n, cell in row.items()}
-        cells = [short(found[n]) if n in found else "" for n in lengths]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
+    for title, field in (
+        ("Batch 4, seconds per step by length.", "seconds"),
+        ("Batch 4, bytes per sample by length.", "bytes_per_sample"),
+    ):
+        lines += ["", title, ""]
+        lines.append("| model | " + " | ".join(f"{n:,}" for n in lengths) + " |")
+        lines.append("|---" * (len(lengths) + 1) + "|")
+        for name, row in result["curve"].items():
+            found = {int(n): cell[field] for n, cell in row.items()}
+            cells = [short(found[n]) if n in found else "" for n in lengths]
+            lines.append(f"| {name} | {' | '.join(cells)} |")
     lines += [""]
     (FOLDER / "linear.md").write_text("\n".join(lines))
     (FOLDER / "linear.json").write_text(json.dumps(result, indent=1) + "\n")

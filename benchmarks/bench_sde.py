@@ -10,6 +10,7 @@ reaches it they come from a line fitted to the errors, and the table marks them.
 are those of production: noise is drawn, with Davie's areas where a scheme takes them.
 They are measured at two sizes and taken as linear in the number of steps. Weak errors
 are those of a mean, on shared noise too, and CPU time to that of Euler with 32 steps.
+Peak memory is that of a process that computes a SABR price and its derivative.
 
 The rivals are hand-written scans (Euler and, in flat space, Milstein; the geodesic
 Euler scheme on manifolds) and `diffrax.diffeqsolve` with `Euler` (on manifolds in
@@ -23,6 +24,8 @@ import json
 import os
 import pathlib
 import platform
+import subprocess
+import sys
 import time
 
 import diffrax
@@ -481,6 +484,43 @@ def compare(errors, times):
     return out
 
 
+PEAK = """
+import resource, sys, time
+import jax, jax.numpy as jnp
+import arborax as abx
+
+ends, y0 = jnp.array([0.0, 1.0]), jnp.array([0.0, -1.6])
+drift = lambda t, y, args: -jnp.stack([jnp.exp(2 * y[1]), args**2]) / 2
+def diffusion(t, y, args):
+    vol = jnp.exp(y[1])
+    rows = [jnp.stack([vol, jnp.zeros_like(vol)]), args * jnp.array([-0.5, 0.75**0.5])]
+    return jnp.stack(rows)
+
+@jax.jit
+@jax.value_and_grad
+def price(nu):
+    options = dict(key=jax.random.key(0), args=nu, paths=int(sys.argv[1]), windows=32)
+    sol = abx.solve_sde(drift, diffusion, y0, ends, **options)
+    return jnp.mean(jnp.maximum(jnp.exp(sol.ys[:, -1, 0]) - 1, 0))
+
+value, slope = price(jnp.array(0.4))
+print(float(value), float(slope), time.process_time())
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+
+
+def memory_rows():
+    """Peak memory of a process by the number of paths."""
+    rows = []
+    for paths in (10_000, 100_000, 1_000_000):
+        run = [sys.executable, "-c", PEAK, str(paths)]
+        out = subprocess.run(run, stdout=subprocess.PIPE, check=True).stdout.split()
+        keys = ("price", "slope", "cpu_s", "peak_mb")
+        rows.append({"paths": paths} | dict(zip(keys, map(float, out))))
+        print(rows[-1], flush=True)
+    return rows
+
+
 def describe(document):
     settings = document["settings"]
     lines = [
@@ -564,6 +604,18 @@ def describe(document):
         weak_lines.append(f"| {cell['name']} | {' | '.join(cells)} |")
     if any("weak" in cell for cell in document["cells"]):
         lines += weak_lines
+    if "memory" in document:
+        lines += [
+            "",
+            "Peak memory of a process that computes a SABR price and its derivative in "
+            "one parameter, 32 windows, and its CPU seconds, compilation included:",
+            "",
+            "| paths | peak memory, MB | CPU seconds |",
+            "|---|---|---|",
+        ]
+        for row in document["memory"]:
+            cells = f"{row['peak_mb']:.0f} | {short(row['cpu_s'])}"
+            lines.append(f"| {row['paths']:,} | {cells} |")
     (RESULTS / "sde.md").write_text("\n".join(lines) + "\n")
 
 
@@ -581,12 +633,18 @@ def main():
     parser.add_argument("--cells", nargs="*")
     parser.add_argument("--weak-paths", type=int, default=20_000)
     parser.add_argument("--weak", action="store_true", help="only weak errors")
+    parser.add_argument("--memory", action="store_true", help="only memory")
     parser.add_argument("--draw", action="store_true", help="only write the page")
     options = parser.parse_args()
     file = RESULTS / "sde.json"
     document = json.loads(file.read_text()) if file.exists() else {"cells": []}
     if options.draw:
         return describe(document)
+    if options.memory:
+        document["memory"] = memory_rows()
+        file.write_text(json.dumps(document, indent=1) + "\n")
+        return describe(document)
+    document["memory"] = memory_rows()
     document["settings"] = {
         "command": f"python benchmarks/bench_sde.py --paths {options.paths}",
         "paths": options.paths,

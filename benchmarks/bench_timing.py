@@ -8,7 +8,8 @@ others. Times are process CPU seconds of one call; the rival is pysiglib, whose 
 logarithm is set against `MuntheKaasWright` and `Ito` alike. Each of its algebras and
 depths is run in a process of its own, from few channels to many, until a call (or its
 preparation) takes longer than the limit or fails; the cells beyond stay blank. Writes
-`benchmarks/results/timing.json`, `.png` and `.md`; `--draw` draws stored times only.
+`results/timing/timing.json`, which `arborax report --folders results` draws too, and
+`benchmarks/results/timing.png` and `.md`; `--draw` draws stored times only.
 """
 
 import argparse
@@ -24,9 +25,9 @@ from pathlib import Path
 import jax
 import jax.numpy as jnp
 import numpy as np
-from summary import short
 
 import arborax as abx
+from arborax_experiments.timing import FILE, heat_maps, ratios
 
 
 ALGEBRAS = (abx.Shuffle, abx.GrossmanLarson, abx.MuntheKaasWright, abx.Ito)
@@ -34,6 +35,7 @@ CHANNELS = list(range(2, 25))
 DEPTHS = (2, 3)
 BATCH, LENGTH = 32, 64
 FOLDER = Path(__file__).parent / "results"
+DATA = Path(__file__).parents[1] / "results" / FILE
 
 
 def sample(dim: int) -> np.ndarray:
@@ -146,85 +148,25 @@ def measure(document: dict, limit: float):
 
 
 def save(document: dict):
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(document, indent=1)
-    (FOLDER / "timing.json").write_text(text + "\n")
-
-
-def grid(rows: list[dict], library: str) -> np.ndarray:
-    """Milliseconds `(algebra and depth, channels)`, NaN where there is no time."""
-    out = np.full((len(DEPTHS) * len(ALGEBRAS), len(CHANNELS)), np.nan)
-    for row in rows:
-        if row["library"] != library:
-            continue
-        for k, (depth, algebra) in enumerate(labels()):
-            same = row["algebra"] == algebra
-            if library == "pysiglib" and algebra == "Ito":
-                same = row["algebra"] == "MuntheKaasWright"
-            if same and row["depth"] == depth:
-                out[k, CHANNELS.index(row["dim"])] = 1e3 * row["seconds"]
-    return out
-
-
-def labels() -> list[tuple[int, str]]:
-    return [(depth, a.__name__) for depth in DEPTHS for a in ALGEBRAS]
+    DATA.parent.mkdir(parents=True, exist_ok=True)
+    DATA.write_text(json.dumps(document, indent=1) + "\n")
 
 
 def draw(document: dict):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-    from matplotlib.colors import LogNorm
-
-    grids = {name: grid(document["rows"], name) for name in ("arborax", "pysiglib")}
-    times = np.concatenate([g.ravel() for g in grids.values()])
-    norm = LogNorm(np.nanmin(times), np.nanmax(times))
-    figure, axes = plt.subplots(2, 1, figsize=(11, 6.4), layout="constrained")
-    image = None
-    for ax, (name, values) in zip(axes, grids.items()):
-        image = ax.imshow(values, norm=norm, cmap="viridis", aspect="auto")
-        ax.set_xticks(range(len(CHANNELS)), [str(d) for d in CHANNELS])
-        ticks = [f"{name}, N={depth}" for depth, name in labels()]
-        ax.set_yticks(range(len(ticks)), ticks)
-        for (i, j), value in np.ndenumerate(values):
-            if np.isfinite(value):
-                dark = norm(value) < 0.6
-                text = short(value)
-                colour = "white" if dark else "black"
-                ax.text(j, i, text, ha="center", va="center", color=colour, size=6)
-        blank = int(np.isnan(values).sum())
-        ax.set_title(f"{name}: log-signature, CPU ms ({blank} blank cells)")
-    axes[-1].set_xlabel("channels")
-    assert image is not None
-    figure.colorbar(image, ax=axes, label="CPU ms for 32 paths of 64 points")
-    figure.savefig(FOLDER / "timing.png", dpi=130)
-    plt.close(figure)
-    describe(document, grids)
-
-
-def describe(document: dict, grids: dict[str, np.ndarray]):
-    """The page: what was run, and the ratios for each algebra and depth."""
-    settings = document["settings"]
+    """The picture, and the page with the ratios for each algebra and depth."""
+    heat_maps(document).savefig(FOLDER / "timing.png", dpi=130)
+    settings, table = document["settings"], ratios(document)
+    head = ["algebra, depth", *table.columns]
     lines = [
         "CPU milliseconds of one forward log-signature of 32 paths of 64 points, "
         "float32; `Ito` is set against the rival's planar logarithm, which it "
         f"compresses. Blank: pysiglib failed, or took longer than {settings['limit']:g}"
         f" s for a call or its tables. {settings['machine']}, `{settings['command']}`.",
         "",
-        "| algebra, depth | our blank cells | pysiglib's | pysiglib / arborax: median "
-        "| range |",
-        "|---|---|---|---|---|",
+        f"| {' | '.join(head)} |",
+        "|---" * len(head) + "|",
+        *(f"| {' | '.join([label, *cells])} |" for label, cells in table.lines),
     ]
-    for k, (depth, algebra) in enumerate(labels()):
-        mine, theirs = grids["arborax"][k], grids["pysiglib"][k]
-        ratio = (theirs / mine)[np.isfinite(theirs / mine)]
-        extent = f"{short(ratio.min())} to {short(ratio.max())}" if ratio.size else "–"
-        middle = short(np.median(ratio)) if ratio.size else "–"
-        blanks = (int(np.isnan(mine).sum()), int(np.isnan(theirs).sum()))
-        lines.append(
-            f"| {algebra}, {depth} | {blanks[0]} | {blanks[1]} | {middle} | {extent} |"
-        )
     (FOLDER / "timing.md").write_text("\n".join(lines) + "\n")
 
 
@@ -237,10 +179,9 @@ def main():
     options = parser.parse_args()
     if options.rival:
         return rival(options.rival[0], int(options.rival[1]), options.limit)
-    file = FOLDER / "timing.json"
-    document: dict = {"rows": [], "rival_done": []}
-    if (options.resume or options.draw) and file.exists():
-        document = json.loads(file.read_text())
+    document: dict = {"rows": [], "rival_done": [], "channels": CHANNELS}
+    if (options.resume or options.draw) and DATA.exists():
+        document = json.loads(DATA.read_text())
     if not options.draw:
         document["settings"] = {
             "command": f"python benchmarks/bench_timing.py --limit {options.limit:g}",

@@ -1,4 +1,4 @@
-"""Write the comparison and the lost cells in the docs from the results.
+"""Write the comparison and the lost cells in README and docs from the results.
 
 `python benchmarks/summary.py` replaces the text between the markers, and `make bench`
 ends with it, so that no figure there is typed by hand.
@@ -11,6 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
+MODES = ("forward", "gradient")
 
 
 def short(ratio: float) -> str:
@@ -34,7 +35,7 @@ def _signatures(data):
 
 
 def _kernels(data):
-    for section in ("gram", "pairs", "branched"):
+    for section in ("gram", "large", "pairs", "branched"):
         for row in data.get(section, []):
             if isinstance(row.get("ratio"), float):
                 yield f"kernel, {section}, {row['what']}", "pysiglib", row["ratio"]
@@ -51,25 +52,61 @@ def _logode(data):
 SOURCES = {"signatures": _signatures, "kernels": _kernels, "logode": _logode}
 
 
+def _groups() -> dict[str, dict[tuple[str, str], list[float]]]:
+    """Ratios of each task and rival, by the benchmark that measured them."""
+    found: dict[str, dict[tuple[str, str], list[float]]] = {}
+    for source, read in SOURCES.items():
+        data = _load(source)
+        for task, rival, ratio in [] if data is None else read(data):
+            group = found.setdefault(source, {})
+            group.setdefault((task, rival), []).append(ratio)
+    return found
+
+
 def render() -> str:
     """The table as Markdown: one row for each task and rival."""
     lines = [
         "| task | rival | cells | rival's time / ours: median | range | reproduce |",
         "|---|---|---|---|---|---|",
     ]
-    for source, read in SOURCES.items():
-        data = _load(source)
-        if data is None:
-            continue
-        groups: dict[tuple[str, str], list[float]] = {}
-        for task, rival, ratio in read(data):
-            groups.setdefault((task, rival), []).append(ratio)
+    for source, groups in _groups().items():
         for (task, rival), ratios in groups.items():
             middle = statistics.median(ratios)
             extent = f"{short(min(ratios))} to {short(max(ratios))}"
             command = f"`make bench ARGS={source}`"
             cells = (task, rival, len(ratios), short(middle), extent, command)
             lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def speed() -> str:
+    """The few rows of the README: medians of tasks, and the worst and best cell."""
+    names = ("GrossmanLarson", "MuntheKaasWright", "Ito")
+    trees, slopes = ([f"`{n}`, {mode}" for n in names] for mode in MODES)
+    rows = [
+        ("words, forward", "signatures", ("`Shuffle`, forward",)),
+        ("words, gradient", "signatures", ("`Shuffle`, gradient",)),
+        ("trees and Itô words, forward", "signatures", trees),
+        ("trees and Itô words, gradient", "signatures", slopes),
+        ("signature kernels, value", "kernels", ("value",)),
+        ("signature kernels, gradient", "kernels", ("gradient",)),
+    ]
+    lines = [
+        "| task | time of pysiglib / ours, medians | worst and best cell | command |",
+        "|---|---|---|---|",
+    ]
+    groups = _groups()
+    for name, source, words in rows:
+        chosen = [
+            ratios
+            for (task, rival), ratios in groups[source].items()
+            if rival == "pysiglib" and any(word in task for word in words)
+        ]
+        middles = sorted({short(statistics.median(x)) for x in chosen}, key=float)
+        middle = " to ".join(dict.fromkeys((middles[0], middles[-1])))
+        ratios = [ratio for group in chosen for ratio in group]
+        extent = f"{short(min(ratios))} to {short(max(ratios))}"
+        lines.append(f"| {name} | {middle} | {extent} | `make bench ARGS={source}` |")
     return "\n".join(lines)
 
 
@@ -101,9 +138,16 @@ def replace(file: Path, name: str, text: str):
     file.write_text(old[:start] + "\n" + text + "\n" + old[old.index(end) :])
 
 
+PLACES = [
+    ("README.md", "speed", speed),
+    ("docs/benchmarks.md", "comparison", render),
+    ("docs/benchmarks.md", "lost", lost),
+]
+
+
 def main():
-    replace(ROOT / "docs" / "benchmarks.md", "comparison", render())
-    replace(ROOT / "docs" / "benchmarks.md", "lost", lost())
+    for file, name, make in PLACES:
+        replace(ROOT / file, name, make())
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import inspect
 import os
 import pathlib
 import re
+import sys
 import textwrap
 
 import arborax
@@ -13,6 +14,11 @@ import arborax
 os.environ.setdefault("MPLBACKEND", "agg")
 
 DOCS = pathlib.Path(__file__).parent
+sys.path.insert(0, str(DOCS))  # for the module beside this one
+
+import notebooks  # noqa: E402
+
+
 ROOT = DOCS.parent
 GENERATED = DOCS / "generated"
 
@@ -35,6 +41,7 @@ suppress_warnings = ["myst.header"]
 
 html_theme = "furo"
 html_title = "arborax"
+html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 
 autodoc_inherit_docstrings = False
@@ -175,44 +182,9 @@ def _api_pages():
     )
 
 
-def percent_to_markdown(source: str) -> str:
-    """A `py:percent` script as a Markdown page."""
-    parts = []
-    for cell in re.split(r"^# %%", source, flags=re.M):
-        head, _, body = cell.partition("\n")
-        body = body.strip("\n")
-        if not body:
-            continue
-        if "[markdown]" in head:
-            parts.append(re.sub(r"^# ?", "", body, flags=re.M))
-        else:
-            parts.append(f"```python\n{body}\n```")
-    return "\n\n".join(parts) + "\n"
-
-
-def _example_pages():
-    pages = []
-    for script in sorted((ROOT / "examples").glob("[0-9]*.py")):
-        _write(
-            GENERATED / "examples" / f"{script.stem}.md",
-            percent_to_markdown(script.read_text()),
-        )
-        pages.append(f"examples/{script.stem}")
-    _write(
-        GENERATED / "examples.md",
-        "# Examples\n\nEach page is a script under `examples/`, run by the tests.\n\n"
-        "```{toctree}\n:maxdepth: 1\n\n" + "\n".join(pages) + "\n```\n",
-    )
-
-
-def _guide_pages():
-    guides = sorted((DOCS / "guides").glob("*.md"))
-    pages = "\n".join(f"../guides/{path.stem}" for path in guides)
-    _write(
-        GENERATED / "guides.md",
-        "# Guides\n\nLonger texts, one subject each.\n\n"
-        "```{toctree}\n:maxdepth: 1\n\n" + pages + "\n```\n",
-    )
+def _notebook_pages():
+    for script in notebooks.scripts(ROOT):
+        notebooks.write(script, GENERATED / script.parent.name)
 
 
 def _gallery_page():
@@ -254,7 +226,6 @@ def _benchmark_page():
 def setup(app):
     app.connect("autodoc-process-docstring", markdown_docstring)
     _api_pages()
-    _example_pages()
-    _guide_pages()
+    _notebook_pages()
     _gallery_page()
     _benchmark_page()

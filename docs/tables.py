@@ -13,19 +13,29 @@ import numpy as np
 
 from arborax_experiments import collect, find_task, table
 from arborax_experiments.harness import provenance, Table
+from arborax_experiments.recovery.tables import (
+    COMMAND as PPG_COMMAND,
+    PUBLISHED as PPG_DALIA,
+)
+from arborax_experiments.rotations.tables import (
+    LABELS as ROTATION_LABELS,
+    PUBLISHED as ROTATIONS,
+)
 from arborax_experiments.rough_bergomi import OBJECTIVES
 
 
 ROOT = pathlib.Path(__file__).parents[1]
 
 
-def _plain(name: str, preset: str = "quick") -> list[dict[str, Any]]:
-    """Results of our own setting, as the preset has it."""
+def _plain(
+    name: str, preset: str = "quick", but: tuple[str, ...] = ()
+) -> list[dict[str, Any]]:
+    """Results of our own setting, as the preset has it `but` for some fields."""
     return [
         result
         for result in collect(name, [ROOT / "results"])
         if (result["setting"], result["preset"]) == ("arborax", preset)
-        and not result.get("changes")
+        and set(result.get("changes", {})) <= set(but)
     ]
 
 
@@ -154,7 +164,7 @@ def power() -> str:
 def spd() -> str:
     """Our setting at preset quick: floor, references and models at published times and
     the end."""
-    results = _plain("spd")
+    results = _plain("spd", but=("head", "learning_rate"))
     pooled, *_ = find_task("spd").tables(results)
     times = ("t=128", "t=256", "t=384", "t=512", "t=1024")
     chosen = [pooled.columns.index(t) for t in times]
@@ -175,6 +185,69 @@ def rotations() -> str:
     return _markdown(header, noisy.lines, results)
 
 
+def _means(cells: list[str]) -> list[float]:
+    """The means of cells such as `1.95±0.14`."""
+    return [float(cell.split("±")[0]) for cell in cells]
+
+
+def _range(ratios: list[float]) -> str:
+    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+
+
+def readme() -> str:
+    """Our model beside the floor or the best other one: the rows of the README."""
+    rows = []
+
+    fresh = _tables(_plain("rough-bergomi"))["fresh"]
+    floor, ours, *others = [_means(cells) for _, cells in fresh.lines]
+    named = [label for label, _ in fresh.lines]
+    assert named[1].startswith("B-NRDE,"), named
+    rivals = [x for x, label in zip(others, named[2:]) if "B-NRDE" not in label]
+    best = [min(column) for column in zip(*rivals)]
+    rows.append(
+        (
+            f"rough volatility, {len(floor)} scores: distance to the true law / floor",
+            _range([a / b for a, b in zip(ours, floor)]),
+            f"best of {len(rivals)} baselines per score: "
+            + _range([a / b for a, b in zip(best, floor)]),
+            "rough-bergomi",
+        )
+    )
+
+    pooled, *_ = find_task("spd").tables(_plain("spd"))
+    lines = {label.split(", ")[0]: _means(cells) for label, cells in pooled.lines}
+    chosen = [pooled.columns.index(f"t={t}") for t in (128, 256, 384, 512, 1024)]
+    best, floor = lines["B-NRDE / best baseline"], lines["B-NRDE / floor"]
+    rows.append(
+        (
+            "covariance matrices, 5 times: distance to the true law / best baseline",
+            _range([best[k] for k in chosen]),
+            f"/ floor: {_range([floor[k] for k in chosen])}",
+            "spd",
+        )
+    )
+
+    noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
+    found = {label: _means(cells) for label, cells in noisy.lines}
+    ours = next(v for label, v in found.items() if "SO(3), window 10" in label)
+    plain = next(v for label, v in found.items() if "no equation" in label)
+    rows.append(
+        (
+            "rotations, 4 sources: forecast error / that of the same filters alone",
+            _range([a / b for a, b in zip(ours, plain)]),
+            "the equation adds nothing to its filters",
+            "so-rotation",
+        )
+    )
+
+    header = "| B-NRDE, three seeds | figure | beside it | command |\n|---|---|---|---|"
+    table = [
+        f"| {claim} | {figure} | {beside} | `arborax table {name} --folders results` |"
+        for claim, figure, beside, name in rows
+    ]
+    return "\n".join([header, *table])
+
+
 def brackets() -> str:
     """Every score by rate, and the gain over the geometric objective."""
     results = collect("brackets", [ROOT / "results"])
@@ -188,14 +261,65 @@ def brackets() -> str:
     )
 
 
-def draw() -> None:
-    """The figure of the experiment `brackets`."""
+def sequences() -> str:
+    """Accuracies on the official split and on random ones, and CPU seconds."""
+    task, parts = find_task("sequences"), []
+    for title, group in task.groups(collect("sequences", [ROOT / "results"])).items():
+        random = "70/15/15" in title
+        accuracy, cost, _ = task.tables(group)
+        for one in [accuracy] if random else [accuracy, cost]:
+            name = f"{one.title}, {'70/15/15' if random else 'official split'}"
+            parts.append(_markdown([name, *one.columns], one.lines, group))
+    return "\n\n".join(parts)
+
+
+def state_tracking() -> str:
+    """Letters and paths told right."""
+    results = collect("state-tracking", [ROOT / "results"])
+    tables = [
+        t for t in find_task("state-tracking").tables(results) if t.title != "runs"
+    ]
+    parts = [_markdown([t.title, *t.columns], t.lines, results) for t in tables]
+    made = f"`{provenance(results)}`"
+    return "\n\n".join([p.removesuffix(made).strip() for p in parts] + [made])
+
+
+def brackets_short() -> str:
+    """The main score and its paired differences."""
     results = collect("brackets", [ROOT / "results"])
-    ((_, figure),) = find_task("brackets").figures(results)
-    figure.savefig(ROOT / "docs" / "_static" / "brackets.png", dpi=120)
+    first, *_, gains = find_task("brackets").tables(results)[:5]
+    made = f"`{provenance(results)}`"
+    parts = [_markdown([t.title, *t.columns], t.lines, results) for t in (first, gains)]
+    return parts[0].removesuffix(made) + parts[1]
+
+
+def not_reproduced() -> str:
+    """Published figures whose data are not available, with the commands that would
+    reproduce them."""
+    lines = []
+    oxford = "arborax run so-rotation --model all --setting paper --set folder=FOLDER"
+    for model, (_, *angles) in ROTATIONS.items():
+        cells = ", ".join(f"{angle:.2f}" for angle in angles)
+        label = f"Oxford Multimotion, {ROTATION_LABELS[model]}"
+        lines.append((label, [f"RGE {cells}", f"`{oxford}`"]))
+    for label, value in PPG_DALIA.items():
+        words = label.split(";")[0]
+        lines.append((f"PPG-DaLiA, {words}", [f"MSE {value:g}", f"`{PPG_COMMAND}`"]))
+    rows = [["not reproduced: data not available", "published", "command"], ["---"] * 3]
+    rows += [[label, *cells] for label, cells in lines]
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def draw() -> None:
+    """The figures of the experiments `brackets` and `state-tracking`."""
+    for name in ("brackets", "state-tracking"):
+        results = collect(name, [ROOT / "results"])
+        ((_, figure),) = find_task(name).figures(results)
+        figure.savefig(ROOT / "docs" / "_static" / f"{name}.png", dpi=120)
 
 
 PLACES: list[tuple[str, str, Callable[[], str]]] = [
+    ("README.md", "results", readme),
     ("docs/results.md", "rough-bergomi", rough_bergomi),
     ("docs/results.md", "spd", spd),
     ("docs/results.md", "rotations", rotations),
@@ -204,6 +328,10 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/guides/rough-bergomi.md", "sp500", lambda: rough_volatility("sp500")),
     ("docs/guides/rough-bergomi.md", "footing", footing),
     ("docs/guides/rough-bergomi.md", "power", power),
+    ("docs/results.md", "sequences", sequences),
+    ("docs/guides/linear.md", "state-tracking", state_tracking),
+    ("docs/results.md", "brackets", brackets_short),
+    ("docs/results.md", "not-reproduced", not_reproduced),
     (
         "docs/guides/rough-bergomi.md",
         "objectives",

@@ -14,11 +14,14 @@ needs_browser = pytest.mark.skipif(
 )
 
 
-def document(page: pathlib.Path, profile: pathlib.Path, fragment: str = "") -> str:
+def document(
+    page: pathlib.Path | str, profile: pathlib.Path, fragment: str = ""
+) -> str:
     """The document once the scripts of a page have run; they may not log anything.
 
-    `profile` is a folder for the browser alone.
+    `page` is a file or an address, `profile` a folder for the browser alone.
     """
+    address = page if isinstance(page, str) else page.as_uri()
     options = (
         "--headless --no-sandbox --disable-gpu --no-first-run --disable-sync "
         "--disable-background-networking --disable-component-update "
@@ -30,7 +33,7 @@ def document(page: pathlib.Path, profile: pathlib.Path, fragment: str = "") -> s
             str(BROWSER),
             *options.split(),
             f"--user-data-dir={profile}",
-            f"{page.as_uri()}#{fragment}",
+            f"{address}#{fragment}",
         ],
         capture_output=True,
         text=True,

@@ -1,6 +1,7 @@
 """The code in README and docs runs as printed, and so do the examples."""
 
 import importlib.util
+import os
 import pathlib
 import re
 import runpy
@@ -14,11 +15,28 @@ PAGES = [
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
     if "generated" not in path.parts and "_build" not in path.parts
 ]
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Blocks that all can run, and those that need a library named in their class.
+BLOCK = re.compile(
+    r"^```(?:python|\{code-block\} python\n:class: needs-(\w+)\n)\n(.*?)^```",
+    re.MULTILINE | re.DOTALL,
+)
 
 
 def _name(path):
     return str(path.relative_to(ROOT))
+
+
+def _module(name):
+    file = ROOT / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(file.stem, file)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+NOTEBOOKS, TABLES = _module("docs/notebooks"), _module("docs/tables")
+SUMMARY = _module("benchmarks/summary")
 
 
 @pytest.mark.parametrize(
@@ -30,10 +48,34 @@ def test_code_blocks(page, monkeypatch, tmp_path):
     text = page.read_text()
     namespace = {"__name__": "__main__"}
     for match in BLOCK.finditer(text):
-        line = text[: match.start(1)].count("\n")
+        if match.group(1) and importlib.util.find_spec(match.group(1)) is None:
+            continue
+        line = text[: match.start(2)].count("\n")
         # Blank lines in front make tracebacks show the line of the page.
-        code = compile("\n" * line + match.group(1), str(page), "exec")
+        code = compile("\n" * line + match.group(2), str(page), "exec")
         exec(code, namespace)
+
+
+# Those that train for more than a few seconds wait for the night.
+SLOW = ("04_train_a_generator", "05_classify")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=pytest.mark.slow if script.stem in SLOW else ())
+        for script in NOTEBOOKS.scripts(ROOT)
+    ],
+    ids=_name,
+)
+def test_notebooks(script, tmp_path):
+    """Each runs as the documentation runs it; those for beginners draw something."""
+    text = NOTEBOOKS.page(script, tmp_path)
+    assert text.startswith("# ")
+    figures = re.findall(r"^!\[(.*)\]\((.*)\)$", text, re.MULTILINE)
+    assert figures or script.parent.name == "how-to"
+    for title, file in figures:
+        assert title != "Figure" and (tmp_path / file).stat().st_size > 5000, file
 
 
 @pytest.mark.parametrize("script", sorted((ROOT / "examples").glob("*.py")), ids=_name)
@@ -43,29 +85,57 @@ def test_examples(script, monkeypatch, tmp_path):
     runpy.run_path(str(script), run_name="__main__")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=_name)
-def test_relative_links_resolve(page):
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", page.read_text()):
-        if "generated/examples/" in target:
-            stem = target.split("/")[-1].removesuffix(".md")
-            found = ROOT / "examples" / f"{stem}.py"
-        else:
-            found = page.parent / target
-        assert found.exists(), f"{target} in {_name(page)}"
+def _sources():
+    """Pages and notebooks, with the folder from which their links lead."""
+    yield from ((page, page.parent) for page in PAGES)
+    for script in NOTEBOOKS.scripts(ROOT):
+        yield script, ROOT / "docs" / "generated" / script.parent.name
 
 
-def _tables():
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+@pytest.mark.parametrize(
+    "source, folder",
+    list(_sources()),
+    ids=lambda path: _name(path) if path.suffix else "",
+)
+def test_relative_links_resolve(source, folder):
+    text = source.read_text().replace("\n# ", "\n")
+    for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text):
+        found = pathlib.Path(os.path.normpath(folder / target))
+        parts = found.relative_to(ROOT).parts
+        if parts[:2] == ("docs", "generated"):
+            found = (ROOT / "examples").joinpath(*parts[2:]).with_suffix(".py")
+            if parts[2:] in (("api.md",), ("gallery.md",)):
+                continue
+        assert found.exists(), f"{target} in {_name(source)}"
 
 
-TABLES = _tables()
+def test_every_page_is_in_the_table_of_contents():
+    listed = set()
+    for page in PAGES:
+        if page.parent.name == "docs":
+            for block in re.findall(
+                r"^```\{toctree\}\n(.*?)^```", page.read_text(), re.M | re.S
+            ):
+                listed |= {line for line in block.split() if line[0] != ":"}
+    pages = {
+        str(page.relative_to(ROOT / "docs").with_suffix(""))
+        for page in PAGES
+        if page.name not in ("README.md", "index.md")
+    }
+    pages |= {
+        f"generated/{script.parent.name}/{script.stem}"
+        for script in NOTEBOOKS.scripts(ROOT)
+    }
+    assert pages <= listed
 
 
 @pytest.mark.parametrize("place", TABLES.PLACES, ids=lambda place: "-".join(place[:2]))
 def test_tables_are_those_of_the_results(place):
     found, wanted = TABLES.rendered(*place)
     assert found == wanted, "run `make tables`"
+
+
+@pytest.mark.parametrize("place", SUMMARY.PLACES, ids=lambda place: "-".join(place[:2]))
+def test_speeds_are_those_of_the_benchmarks(place):
+    file, _, make = place
+    assert make() in (ROOT / file).read_text(), "run `python benchmarks/summary.py`"

@@ -274,11 +274,6 @@ CASES = [
         PATH | dict(knots=knots, max_points=st.sampled_from([None, None, 2, 6, 1.5])),
     ),
     (
-        "split_by_knots",
-        lambda ts, knots, xs: abx.split_by_knots(ts, knots).values(xs),
-        dict(ts=times, knots=knots, xs=values),
-    ),
-    (
         "brownian",
         abx.brownian,
         dict(

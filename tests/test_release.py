@@ -42,6 +42,7 @@ def test_citations_agree():
     citation = (ROOT / "CITATION.cff").read_text()
     assert f"\nversion: {PROJECT['version']}\n" in citation
     zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    assert zenodo["version"] == PROJECT["version"]
     for name in (zenodo["title"], zenodo["description"], zenodo["license"]):
         assert name in citation
     assert zenodo["license"] == PROJECT["license"]
@@ -125,7 +126,7 @@ def test_a_device_is_timed_and_shown(tmp_path, capsys):
     [
         (["--device", "tpu"], "JAX finds no tpu here, only cpu"),
         (["--device", "cpu", "nothing"], "no cell has a name with nothing"),
-        (["--show", __file__], "is not a file that `arborax bench --device` wrote"),
+        (["--show", __file__], "was not written by `arborax bench --device`"),
     ],
 )
 def test_what_cannot_be_timed_or_shown(arguments, message):

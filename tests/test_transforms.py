@@ -180,8 +180,6 @@ def path_rows():
     yield row("rectilinear", lambda x: abx.rectilinear(sampled(x)))
     yield row("windows_by_points", lambda x: abx.windows_by_points(sampled(x), 2))
     yield row("windows_by_time", lambda x: by_time(sampled(x), KNOTS))
-    plan = abx.split_by_knots(TS, KNOTS)
-    yield row("KnotPlan.values", plan.values)
     at = np.array([0.1, 0.5, 0.93])
     kinds = abx.LinearInterpolation, abx.HermiteInterpolation
     for kind in (*kinds, abx.RectilinearInterpolation):

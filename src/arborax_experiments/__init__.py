@@ -15,3 +15,4 @@ from .harness import (
     table as table,
     tasks as tasks,
 )
+from .timing import timing_report as timing_report

@@ -28,7 +28,7 @@ def generate(
 
     - `generator`: a module with `sample(ts, paths, *options, key=key)`.
     - `ts`, `paths`: times, and how many paths.
-    - `key`: a JAX random key; each block has one of its own.
+    - `key`: a JAX random key; each block gets its own.
     - `block`: paths per block.
     """
     block = min(block, paths)

@@ -1,5 +1,6 @@
 """The experiment `brackets`: its law, the bracket of its model, one run."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -8,7 +9,7 @@ import pytest
 
 from arborax.models import brownian_driver
 from arborax_experiments import find_task, run, table
-from arborax_experiments.brackets import errors, OBJECTIVES
+from arborax_experiments.brackets import difference, errors, OBJECTIVES
 from arborax_experiments.brackets.model import Generator, NOISE, simulate
 
 
@@ -41,6 +42,19 @@ def test_the_closed_form_is_the_limit_of_squared_steps():
     np.testing.assert_allclose(realised, both[:, -1, 1], rtol=0.15)
 
 
+def test_the_model_is_stable_at_every_rate_it_may_begin_with():
+    config = TASK.configure("arborax", "quick", kappa_delta=10.0)
+    slower = TASK.configure("arborax", "quick", kappa_delta=3.0)
+    assert (slower.substeps, config.substeps) == (1, 2)
+    ts = jnp.linspace(0, 1, config.times, dtype=jnp.float32)
+    sample = eqx.filter_jit(lambda m: m.sample(ts, 256, key=jr.PRNGKey(1))[..., 0])
+    spread = [
+        sample(Generator(config, rate, key=jr.PRNGKey(0)))[:, -1].std()
+        for rate in (config.kappa, config.start * config.kappa)
+    ]
+    assert 0.7 < spread[1] / spread[0] < 1.1
+
+
 def test_the_bracket_has_a_gradient():
     config = TASK.configure("arborax", "smoke")
     ts = jnp.linspace(0, 1, 9, dtype=jnp.float32)
@@ -59,12 +73,33 @@ def test_the_bracket_has_a_gradient():
     assert brownian_driver(ts, NOISE, (2,), key=jr.PRNGKey(0)).dim == 1 + NOISE
 
 
-def test_every_objective_has_as_many_features():
-    config = TASK.configure("arborax", "quick")
-    for kind, _, _ in OBJECTIVES.values():
-        blocks = 7 if kind == "branched" else 3
-        assert config.features % blocks == 0
+def test_objectives_are_matched():
+    """Equal depth, stride and number of features; nothing hidden is seen."""
     assert set(OBJECTIVES) == set(TASK.models)
+    config = TASK.configure("arborax", "smoke")
+    seen = TASK.data(config, None)[0]
+    hidden = seen.copy()
+    hidden[:, np.arange(config.times) % config.fine > 0] = 7.0
+    for name in OBJECTIVES:
+        row = TASK.configure("arborax", "smoke", model=name)
+        (stage,) = TASK.stages(row, (seen,))
+        features, target = stage.data(jr.PRNGKey(0), 0)
+        assert features.levels == 3
+        assert target.mean.shape == (config.features,)
+        (other,) = TASK.stages(row, (hidden,))
+        again = other.data(jr.PRNGKey(0), 0)[1]
+        np.testing.assert_array_equal(again.mean, target.mean)
+
+
+def test_differences_are_paired():
+    def result(model, seed, error):
+        return {"model": model, "seed": seed, "scores": {"volatility": error}}
+
+    results = [result("geometric", s, 0.1 + 0.1 * s) for s in range(3)]
+    results += [result("branched", s, 0.1 * s) for s in range(3)]
+    mean, half = difference(results, "geometric", "branched")
+    np.testing.assert_allclose([mean, half], [10, 0], atol=1e-9)
+    assert difference(results[:4], "geometric", "branched") is None
 
 
 @pytest.mark.parametrize("model", ["branched-supplied", "geometric-bracket"])
@@ -73,5 +108,5 @@ def test_run(model, tmp_path):
     assert np.isfinite(list(result["scores"].values())).all()
     assert result["commit"] is None or len(result["commit"]) >= 10
     text = table(TASK, [result])
-    assert "KS bracket, by kappa Delta" in text and TASK.models[model] in text
-    assert errors([result], model) == {1: result["scores"]["volatility"]}
+    assert "KS of the bracket, by kappa Delta" in text and TASK.models[model] in text
+    assert errors([result], model) == {1: 100 * result["scores"]["volatility"]}

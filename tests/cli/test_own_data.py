@@ -5,6 +5,7 @@ import signal
 import struct
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -19,10 +20,13 @@ import pyarrow.csv  # noqa: E402
 import pyarrow.parquet  # noqa: E402
 
 import arborax as abx  # noqa: E402
+import arborax.cli._own_data  # noqa: E402
 from arborax.cli import main  # noqa: E402
 from arborax.estimators import load_estimator, SignatureFeatures  # noqa: E402
 
 
+# Two steps teach nothing, and the estimators say so.
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")
 COLUMNS = "--time t --group id --channels price volume"
 TRAIN = "--model gru --steps 2 --batch-size 8 --no-progress"
 
@@ -109,7 +113,7 @@ write = FileCheckpoints.save
 
 def save(self, step, *state):
     write(self, step, *state)
-    if step == 4:
+    if step == 10:
         os.kill(os.getpid(), signal.SIGKILL)
 
 FileCheckpoints.save = save
@@ -121,7 +125,7 @@ def test_killed_and_resumed(here, monkeypatch):
     """A process that is killed in mid-training loses nothing: all bits are those of a
     run that was left alone."""
     command = f"fit a.csv --task forecast {COLUMNS} --model gru --batch-size 4"
-    command += " --steps 8 --no-progress --out"
+    command += " --steps 16 --no-progress --out"
     run(f"{command} quiet.abx")
     monkeypatch.setenv("JAX_ENABLE_X64", "1")
     arguments = [sys.executable, "-c", KILLED, *command.split(), "killed.abx"]
@@ -153,14 +157,39 @@ def test_forecast_refuses_the_past(here, frame):
 
 
 @pytest.mark.slow
-def test_generate_and_sample(here, rng):
-    x = np.cumsum(rng.normal(size=(16, 9, 1)), axis=1)
-    np.savez("x.npz", x=x - x[:, :1], t=np.linspace(0, 1, 9))
-    run(f"fit x.npz --task generate {TRAIN}")
+def test_generate_and_sample(here, rng, capsys):
+    x, t = np.cumsum(rng.normal(size=(16, 9, 1)), axis=1), np.linspace(0, 1, 9)
+    np.savez("x.npz", x=x, t=t)
+    run(f"fit x.npz --task generate --prefix 4 {TRAIN}")
     run("sample model.abx --count 5 --out made.npz")
     with np.load("made.npz") as made:
         assert made["x"].shape == (5, 9, 1)
     assert "before the training times" in refusal("sample model.abx --times -1 0 1")
+
+    np.savez("given.npz", x=x[:2, :3], t=t[:3])
+    run("sample model.abx --count 5 --given given.npz")
+    made = pyarrow.csv.read_csv("samples.csv")
+    assert made["given"].to_pylist() == [0] * 45 + [1] * 45
+    values = made["x0"].to_numpy().reshape(2, 5, 9)
+    begun = np.broadcast_to(x[:2, None, :3, 0], (2, 5, 3))
+    np.testing.assert_allclose(values[..., :3], begun, rtol=1e-12)
+    np.savez("late.npz", x=x[:2, :3], t=2 * t[:3])
+    refused = refusal("sample model.abx --given late.npz")
+    assert "first times of the paths, 0, 0.125, 0.25" in refused
+    np.savez("long.npz", x=x[:2, :6], t=t[:6])
+    assert "fitted for 4 at most" in refusal("sample model.abx --given long.npz")
+    np.savez("uneven.npz", x=x[:2, :3], t=t[:3], lengths=np.array([3, 2]))
+    assert "same number" in refusal("sample model.abx --given uneven.npz")
+
+
+@pytest.mark.filterwarnings("always:the data")
+def test_a_warning_is_one_line(here, capsys, monkeypatch):
+    def fit(command):
+        warnings.warn("the data are few")
+
+    monkeypatch.setattr(arborax.cli._own_data, "fit", fit)
+    run("fit a.csv --task classify")
+    assert capsys.readouterr().err == "warning: the data are few\n"
 
 
 def test_features_in_chunks_equal_those_in_memory(here, frame, capsys):
@@ -185,7 +214,7 @@ def test_features_in_chunks_equal_those_in_memory(here, frame, capsys):
 def test_features_refuse_a_group_that_is_spread(here, frame):
     write("b.csv", frame | dict(id=["g0" if k == "g11" else k for k in frame["id"]]))
     message = refusal(f"features b.csv {COLUMNS} --rows 9 --no-progress")
-    assert "'g0' goes on in row 65" in message
+    assert "'g0' continues in row 65" in message
     assert not pathlib.Path("features.parquet").exists()
 
 
@@ -257,7 +286,7 @@ FILES = {
     "two.csv": (b"id,t,x,x\na,0,1,2\n", "two.csv has 2 columns 'x'"),
     "late.csv": (b"id,t,x\na,0,1\na,soon,2\n", "column 't' holds 'soon' in row 1"),
     "torn.parquet": (b"PAR1", "torn.parquet cannot be read"),
-    "torn.npz": (b"PK", "torn.npz is no npz file"),
+    "torn.npz": (b"PK", "torn.npz is not an npz file"),
 }
 
 

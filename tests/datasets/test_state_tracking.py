@@ -88,15 +88,30 @@ def accuracy(alg, **options):
     return np.mean((out > 0) == (test.labels == 1))
 
 
-def test_the_last_state_of_a_stratonovich_equation_knows_the_last_value_only():
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_the_last_state_of_a_stratonovich_equation_knows_the_last_value_only(depth):
     model = abx.models.LinearBNRDE(
-        abx.Shuffle(1, 3), 1, hidden=8, window=4, outputs="last", key=jr.key(0)
+        abx.Shuffle(1, depth), 1, hidden=8, window=4, outputs="last", key=jr.key(0)
     )
     ts = jnp.linspace(0.0, 1.0, 10)
     xs = np.random.default_rng(0).normal(size=(3, 10, 1))
     xs[:, -1] = 0.7
     outs = [model(abx.SampledPath(ts, jnp.asarray(x))) for x in xs]
     np.testing.assert_allclose(outs, np.broadcast_to(outs[0], (3, 1)), rtol=1e-10)
+
+
+def test_the_length_of_an_ito_state_is_the_quadratic_variation():
+    x = VolatilityRegimes(steps=20).sample(1, seed=0).values[0]
+    control = abx.rough_path(
+        jnp.linspace(0.0, 1.0, 21), x, abx.Ito(1, 2), window=6, brackets="realised"
+    )
+    a = 0.4
+    fields = abx.LinearFields(a * jnp.asarray([[[0.0, -1.0], [1.0, 0.0]]]))
+    y = abx.solve(fields, jnp.asarray([3.0, 4.0]), control).ys[-1]
+    variation = np.sum(np.diff(x[:, 0]) ** 2)
+    np.testing.assert_allclose(
+        np.linalg.norm(y), 5 * np.exp(a**2 * variation / 2), rtol=1e-11
+    )
 
 
 @pytest.mark.slow

@@ -12,6 +12,8 @@ import arborax as abx  # noqa: E402
 from arborax.estimators import Forecaster  # noqa: E402
 
 
+# Two steps teach nothing, and the estimators say so.
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")
 SMALL = dict(hidden=4, width=4)
 QUICK = dict(steps=2, batch_size=8, options=SMALL, random_state=0, average=None)
 
@@ -71,6 +73,25 @@ def test_states_on_manifolds(geometry, rng):
     assert found.shape == (10, 2, *geometry.point_shape)
     assert bool(jnp.all(jax.vmap(jax.vmap(geometry.belongs))(jnp.asarray(found))))
     assert np.isfinite(fitted.score(X))
+
+
+@pytest.mark.slow
+def test_poses_of_a_recording(tmp_path):
+    """From a file of the TUM format to poses ahead: a screw of varying speed, in
+    windows seen from their first pose."""
+    ts = 0.1 * np.arange(320)
+    angle = ts + 0.2 * np.sin(2 * ts)
+    place = [np.sin(angle), 1 - np.cos(angle), 0.2 * ts + 0.2 * np.sin(ts)]
+    axis = np.array([[1 / 3], [2 / 3], [2 / 3]]) * np.sin(angle / 2)
+    rows = np.column_stack([1.3e9 + ts, *place, *axis, np.cos(angle / 2)])
+    np.savetxt(tmp_path / "screw.txt", rows, fmt="%.7f")
+    poses = abx.datasets.read_tum(tmp_path / "screw.txt").poses
+    X = poses.reshape(40, 8, 4, 4)
+    X = np.linalg.inv(X[:, :1]) @ X
+    options = QUICK | dict(steps=80, learning_rate=2e-2, options=dict(hidden=8))
+    fitted = Forecaster(2, "gru", geometry=abx.SE(3), **options).fit(X[::2])
+    assert fitted.score(X[1::2]) > 0.5
+    assert fitted.predict(X[1::2, :6]).shape == (20, 2, 4, 4)
 
 
 def test_refusals(waves):

@@ -13,6 +13,8 @@ from arborax.estimators import PathGenerator  # noqa: E402
 from arborax.training import metrics  # noqa: E402
 
 
+# Two steps teach nothing, and the estimators say so.
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")
 SMALL = dict(hidden=6, width=8, window=4)
 QUICK = dict(
     steps=2, batch_size=16, options=SMALL, random_state=0, features=8, cylinders=24
@@ -96,6 +98,8 @@ def test_continues_a_beginning(shifted, conditional):
     np.testing.assert_array_equal(np.isin(free[:, 0, 0], X[:, 0, 0]), True)
     with pytest.raises(ValueError, match="fitted for 5 at most"):
         generator.sample(3, prefix=X[7, :6])
+    with pytest.raises(ValueError, match="2 beginnings for n = 3"):
+        generator.sample(3, prefix=X[:2, :5])
 
 
 def test_joint_law_uses_the_driver_of_the_beginning(walks):

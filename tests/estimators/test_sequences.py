@@ -12,12 +12,15 @@ import pytest
 pytest.importorskip("sklearn")
 
 from sklearn.base import clone  # noqa: E402
+from sklearn.exceptions import ConvergenceWarning  # noqa: E402
 from sklearn.model_selection import cross_val_score  # noqa: E402
 
 import arborax as abx  # noqa: E402
 from arborax.estimators import SequenceClassifier, SequenceRegressor  # noqa: E402
 
 
+# Two steps teach nothing, and the estimators say so.
+pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")
 SMALL = dict(hidden=4, width=4)
 QUICK = dict(steps=3, batch_size=8, options=SMALL, random_state=0, average=None)
 
@@ -66,6 +69,18 @@ def test_learns_the_drift(series):
     assert fitted.result_.history.validation[-1]["metric"] < np.log(2)
     again = clone(fitted).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_model_that_learned_nothing_is_told(rng):
+    """Weights that hardly move are never better on the held-out part than those before
+    training. Validations are ten steps apart, however few the series."""
+    X, y = rng.normal(size=(12, 6, 1)), np.array([0, 1] * 6)
+    options = dict(steps=200, patience=2, learning_rate=1e-30)
+    model = SequenceClassifier("gru", **QUICK | options)
+    with pytest.warns(ConvergenceWarning, match='model="linear-bnrde"'):
+        model.fit(X, y)
+    assert [r["step"] for r in model.result_.history.validation] == [0, 10, 20]
 
 
 def test_class_weights(series):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import arborax as abx
+from arborax.geometry import expm
 from arborax.geometry._functions import forward_only
-from arborax.geometry._matrix import expm
 from arborax.geometry._rotation import feedback
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.kernels._fourier import cosine
+from arborax.kernels import cosine
 
 
 def _paths(rng, n, times, d=2, size=0.3):

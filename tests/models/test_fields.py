@@ -19,8 +19,7 @@ import pytest
 
 import arborax as abx
 from arborax._xla import plain
-from arborax.models import lipswish, MLP, VectorField
-from arborax.models._layers import activate
+from arborax.models import activate, lipswish, MLP, VectorField
 from arborax_experiments.rotations.correction import Correction
 from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
 

@@ -164,6 +164,21 @@ def test_diagonal_plus_low_rank():
 
 
 @pytest.mark.parametrize("structure", ["dense", "block", "diagonal", "low-rank"])
+def test_every_structure_has_every_depth(structure):
+    """One letter: whatever the depth, a Stratonovich flow is the exponential of its
+    increment, and an Itô flow that of increment and bracket."""
+    make = ft.partial(M.LinearBNRDE, structure=structure, block=2, rank=1)
+    ts, xs = jnp.arange(9.0), jnp.asarray(np.random.default_rng(0).normal(size=(9, 1)))
+    path = abx.SampledPath(ts, xs)
+    outs = [make(abx.Shuffle(1, n), 1, **SMALL)(path) for n in (1, 2, 4)]
+    np.testing.assert_allclose(outs, np.broadcast_to(outs[0], (3, 9, 1)), rtol=1e-12)
+    realised = dict(brackets="realised", **SMALL)
+    ito = [make(abx.Ito(1, n), 1, **realised)(path) for n in (2, 4)]
+    np.testing.assert_allclose(ito[1], ito[0], rtol=1e-12)
+    assert np.abs(ito[0] - outs[0]).max() > 1e-3
+
+
+@pytest.mark.parametrize("structure", ["dense", "block", "diagonal", "low-rank"])
 def test_gradients(structure):
     model = M.LinearBNRDE(
         abx.Ito(2, 2), 1, structure=structure, block=2, contractive=True, **SMALL
@@ -304,6 +319,8 @@ def test_bad_requests():
     path = driver(model, 6)
     long, exact = (M.LinearBNRDE(alg, 1, **SMALL | dict(window=w)) for w in (100, 6))
     np.testing.assert_allclose(long(path), exact(path), rtol=1e-10, atol=1e-12)
-    # Windows without length are refused where knots are given.
+    # Windows without length are refused, by points and by knots.
+    with pytest.raises(ValueError, match="`window` must be"):
+        M.LinearBNRDE(alg, 1, **SMALL | dict(window=0))
     with pytest.raises(ValueError, match="increas"):
         abx.rough_path(None, path, alg, knots=jnp.asarray([0.1, 0.5, 0.5, 1.0]))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import arborax as abx
-from arborax.models import MLP, VectorField
-from arborax.models._layers import activate, affine
+from arborax.models import activate, MLP, VectorField
+from arborax.models._layers import affine
 
 
 def swish(x):

@@ -48,7 +48,10 @@ CASES = {
         lambda: abx.brownian(STAMPS, 1, key=jax.random.key(0)),
         "timedelta",
     ),
-    "dates as knots": (lambda: abx.split_by_knots(TS, STAMPS), "timedelta64"),
+    "dates as knots": (
+        lambda: abx.windows_by_time(abx.SampledPath(TS, TS[:, None]), STAMPS),
+        "timedelta64",
+    ),
     "epoch": (
         lambda: abx.SampledPath((1.7e9 + TS).astype(np.float32), XS),
         "subtract the first stamp",

@@ -1,7 +1,5 @@
 """Windows by points and by time against brute force; exact padding and brackets."""
 
-import dataclasses
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -53,17 +51,16 @@ def test_by_time_against_brute_force(rng, batch, dtype):
     knots = irregular_knots(ts)
     path = abx.SampledPath(ts, xs, brackets=brackets)
     windows = abx.windows_by_time(path, knots)
-    plan = abx.split_by_knots(ts, knots)
+    most = max(np.sum((ts > a) & (ts < b)) + 2 for a, b in zip(knots, knots[1:]))
     tolerance = 1e-13 if dtype is np.float64 else 1e-5
     assert windows.xs.dtype == windows.ts.dtype == windows.brackets.dtype == dtype
-    assert windows.xs.shape == (*batch, 6, plan.max_points, 2)
+    assert windows.xs.shape == (*batch, 6, most, 2)
     for at in np.ndindex(*batch):
         for k in range(6):
             times, values, pieces = brute_force(
                 ts, xs[at], brackets[at], knots[k], knots[k + 1]
             )
             n = len(times)
-            assert plan.lengths[k] == n
             np.testing.assert_allclose(windows.ts[k, :n], times, rtol=tolerance)
             got = windows.xs[at][k]
             np.testing.assert_allclose(got[:n], values, atol=tolerance)
@@ -90,59 +87,65 @@ def test_increments_and_brackets_are_conserved(rng):
 
 
 @pytest.mark.parametrize("first, stride", ((0, 13), (0, 1), (1, 4), (1, 3), (2, 5)))
-def test_regular_knots_are_a_reshape(rng, first, stride):
+def test_regular_knots_are_windows_by_points(rng, first, stride):
     ts, xs, brackets = make(rng, (3,))
-    plan = abx.split_by_knots(ts, ts[first::stride])
-    assert plan.stride == stride
-    gathered = dataclasses.replace(plan, stride=None)
-    np.testing.assert_array_equal(
-        plan.values(jnp.asarray(xs)), gathered.values(jnp.asarray(xs))
-    )
-    np.testing.assert_array_equal(
-        plan.brackets(jnp.asarray(brackets)), gathered.brackets(jnp.asarray(brackets))
-    )
+    path = abx.SampledPath(ts, xs, brackets=brackets)
+    knots = ts[first::stride]
+    windows = abx.windows_by_time(path, knots)
+    assert windows.num_times == stride + 1
+    last = first + (len(knots) - 1) * stride
+    same = abx.windows_by_points(path.slice(first, last + 1), stride)
+    # Knots that are traced are not known to be regular: these are gathered.
+    cut = eqx.filter_jit(lambda p, k: abx.windows_by_time(p, k, max_points=stride + 1))
+    for other in (same, cut(path, knots)):
+        for name in ("ts", "xs", "brackets"):
+            np.testing.assert_array_equal(getattr(windows, name), getattr(other, name))
 
 
 def test_knots_within_rounding_are_snapped():
-    ts = np.linspace(0, 1, 11).astype(np.float32)
+    ts, xs = np.linspace(0, 1, 11).astype(np.float32), np.zeros((11, 1), np.float32)
+    path = abx.SampledPath(ts, xs)
     knots = np.arange(0, 1.1, 0.5)
     knots[-1] = np.nextafter(1.0, 2.0)
-    assert abx.split_by_knots(ts, knots).stride == 5
+    assert abx.windows_by_time(path, knots).num_times == 6
     knots = np.array([0.0, 0.5, 1.0 + 1e-7])
-    assert abx.split_by_knots(ts, knots).stride == 5
+    assert abx.windows_by_time(path, knots).num_times == 6
     with pytest.raises(ValueError, match="outside"):
-        abx.split_by_knots(ts.astype(float), np.array([0.0, 0.5, 1.0 + 1e-7]))
-
-
-def test_plan_is_static(rng):
-    ts, xs, _ = make(rng)
-    plan, same = (abx.split_by_knots(ts, irregular_knots(ts)) for _ in range(2))
-    other = abx.split_by_knots(ts, ts[::2])
-    assert plan == same and hash(plan) == hash(same) and plan != other
-    traces = []
-
-    @eqx.filter_jit
-    def run(xs, plan):
-        traces.append(1)
-        return plan.values(xs)
-
-    run(jnp.asarray(xs), plan)
-    run(jnp.asarray(xs), same)
-    assert len(traces) == 1
+        abx.windows_by_time(abx.SampledPath(ts.astype(float), xs), knots)
 
 
 @pytest.mark.parametrize("irregular", (True, False))
-def test_plan_transformations(rng, irregular):
+def test_transformations(rng, irregular):
     ts, xs, brackets = make(rng, (2,), times=9)
     knots = np.array([ts[0], 0.5 * (ts[1] + ts[2]), ts[7]]) if irregular else ts[::4]
-    plan = abx.split_by_knots(ts, knots)
+
+    def cut(xs, brackets=None):
+        # Unchecked: a finite difference of brackets is not symmetric.
+        path = abx.SampledPath(ts, xs, brackets=brackets, check=False)
+        return abx.windows_by_time(path, knots, max_points=8 if irregular else 5)
 
     def loss(xs, brackets):
-        return jnp.sum(plan.values(xs) ** 3) + jnp.sum(plan.brackets(brackets) ** 2)
+        windows = cut(xs, brackets)
+        return jnp.sum(windows.xs**3) + jnp.sum(windows.brackets**2)
 
     check_grads(jax.jit(loss), (xs, brackets), order=2, atol=1e-4, rtol=1e-4)
-    mapped = jax.jit(jax.vmap(plan.values))(xs)
-    np.testing.assert_allclose(mapped, plan.values(jnp.asarray(xs)), rtol=1e-13)
+    mapped = jax.jit(jax.vmap(lambda x: cut(x).xs))(xs)
+    np.testing.assert_allclose(mapped, cut(xs).xs, rtol=1e-13)
+
+
+@pytest.mark.parametrize("irregular", (True, False))
+def test_known_times_of_a_control_inside_jit(rng, irregular):
+    """`max_points` is not needed where the times are constants of the program."""
+    ts, xs, brackets = make(rng)
+    knots = irregular_knots(ts) if irregular else ts[1::4]
+    alg = abx.Ito(2, 2)
+    build = lambda x, b: abx.rough_path(ts, x, alg, knots, b)  # noqa: E731
+    eager, compiled = build(xs, brackets), eqx.filter_jit(build)(xs, brackets)
+    for name in ("knots", "log_signatures", "values", "brackets"):
+        got, want = getattr(compiled, name), getattr(eager, name)
+        np.testing.assert_allclose(got, want, rtol=1e-12, atol=1e-13)
+    loss = lambda x: jnp.sum(build(x, brackets).log_signatures ** 2)  # noqa: E731
+    check_grads(jax.jit(loss), (xs,), order=1, atol=1e-4, rtol=1e-4)
 
 
 def test_traced_times_agree_with_the_plan(rng):
@@ -251,8 +254,6 @@ BAD_KNOTS = {
     "nan": (TS, [0.5, np.nan], ValueError, "finite"),
     "rank": (TS, [[0.5, 1.0]], ValueError, "one-dimensional"),
     "integer": (TS, np.array([0, 1]), TypeError, "floating"),
-    "times unsorted": (TS[::-1], [0.5, 1.0], ValueError, "`ts` must be strictly"),
-    "one time": (TS[:1], [0.0, 1.0], ValueError, "at least two times"),
 }
 
 
@@ -260,20 +261,13 @@ BAD_KNOTS = {
 def test_bad_knots(case):
     ts, knots, error, match = BAD_KNOTS[case]
     with pytest.raises(error, match=match):
-        abx.split_by_knots(ts, np.asarray(knots))
+        abx.windows_by_time(abx.SampledPath(ts, ts[:, None]), np.asarray(knots))
 
 
 def test_errors(rng):
     ts, xs, brackets = make(rng)
     path = abx.SampledPath(ts, xs)
     knots = irregular_knots(ts)
-    plan = abx.split_by_knots(ts, knots)
-    with pytest.raises(ValueError, match="to be cut by this plan"):
-        plan.values(jnp.asarray(xs[1:]))
-    with pytest.raises(ValueError, match="to be cut by this plan"):
-        plan.brackets(jnp.asarray(brackets[1:]))
-    with pytest.raises(TypeError, match="is traced"):
-        jax.jit(lambda t: abx.split_by_knots(t, knots).times)(ts)
     with pytest.raises(ValueError, match="max_points"):
         jax.jit(lambda t: abx.windows_by_time(abx.SampledPath(t, xs), knots).xs)(ts)
     with pytest.raises(ValueError, match="one point"):

@@ -235,6 +235,7 @@ BAD = {
         lambda: plots.fan_chart(abx.SampledPath(TS + np.arange(40)[:, None], PATHS)),
         "common grid",
     ),
+    "chart": (lambda: plots.fan_chart(PATHS, channel=2), "2 channels"),
     "channel": (lambda: plots.sample_paths(PATHS, PATHS, channel=2), "2 channels"),
     "result": (lambda: plots.permutation_histogram((1, 2, 3)), "two_sample_test"),
     "many tests": (

@@ -175,15 +175,6 @@ CASES = [
     ("ks", M.ks, replaced(dict(x=X, y=Y), samples(X, Y))),
     ("wasserstein1", M.wasserstein1, replaced(dict(x=X, y=Y), samples(X, Y))),
     (
-        "quantile_errors",
-        M.quantile_errors,
-        replaced(
-            dict(x=X, y=Y),
-            samples(X, Y)
-            | dict(levels=st.sampled_from([(0.5,), (), (2.0,), (np.nan,), "a", 0.5])),
-        ),
-    ),
-    (
         "paths",
         lambda paths, window, lag: (
             M.window_returns(paths, window),

@@ -40,7 +40,7 @@ def test_ks_and_w1_against_scipy(rng, kind, sizes, ties):
 def test_transformations_and_float32(rng):
     x = jnp.asarray(rng.standard_normal((30, 4)), jnp.float32)
     y = jnp.asarray(rng.standard_normal((20, 4)), jnp.float32)
-    for statistic in (metrics.ks, metrics.wasserstein1, metrics.quantile_errors):
+    for statistic in (metrics.ks, metrics.wasserstein1):
         expected = statistic(np.asarray(x), np.asarray(y))
         assert expected.dtype == np.float32
         mapped = jax.jit(jax.vmap(statistic, in_axes=1, out_axes=-1))(x, y)
@@ -66,8 +66,6 @@ def test_path_functionals(rng, kind):
     assert same_kind(kind, rv, top, rho)
     straight = kind(np.arange(9.0)[None])
     assert metrics.squared_return_autocorrelation(straight) == 0
-    errors = metrics.quantile_errors(kind(paths), kind(paths + 2), (0.1, 0.5))
-    np.testing.assert_allclose(errors, -2)
     with pytest.raises(ValueError, match="window must be between"):
         metrics.realised_variance(paths, 13)
     with pytest.raises(ValueError, match="lag must be between"):

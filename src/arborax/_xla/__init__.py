@@ -1,8 +1,8 @@
-"""Code that exists only because of today's compiler.
+"""Code that exists only because of the present compiler.
 
 Barriers, sums written out term by term, blocked products, and functions with
-derivatives of their own. Nothing here is mathematics: each trick has a plain form
-beside it, and `plain` switches to that.
+derivatives of their own. There is no mathematics here: each trick has a plain form
+beside it, to which `plain` switches.
 """
 
 from ._barrier import barrier as barrier, barrier_back as barrier_back

@@ -21,7 +21,7 @@ from ._sizes import is_symbolic
 from ._switch import uses
 
 
-_LARGE = 2**15  # numbers from which a copy is cheaper than a division
+_LARGE = 2**15  # above this size a copy is cheaper than a division
 
 
 def _on_cpu(x: Array, *, forward: bool) -> Array:
@@ -61,6 +61,6 @@ def barrier(x: Float[Array, "..."]) -> Float[Array, "..."]:
 
 
 def barrier_back(x: Float[Array, "..."]) -> Float[Array, "..."]:
-    """`x`, as it is; its cotangent is computed once, in the order of the axes of
+    """`x` unchanged; its cotangent is computed once, in the order of the axes of
     `x`."""
     return _barrier_p.bind(x, forward=False) if uses("barrier") else x

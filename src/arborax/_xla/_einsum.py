@@ -3,8 +3,8 @@
 XLA's CPU backend hands a product that is followed by a sum to library routines made for
 large arrays. For axes of a few numbers a call costs more than the work, once per path
 of a batch. Here such sums are chains of additions that fuse with whatever is around
-them. As a primitive whose transposes are of the same kind they stay so in derivatives
-of every order; the derivative of a broadcast product is such a sum as well.
+them. They are a primitive whose transposes are of the same kind, so this also holds for
+derivatives of every order. The derivative of a broadcast product is such a sum as well.
 
 The axis that `vmap` adds may go to two places:
 

@@ -4,9 +4,8 @@
 partially evaluated, so reverse over reverse mode differentiates what the rule was there
 to avoid: loops of dynamic length, eigenvectors. In a loop under `vmap` it fails if the
 value does not depend on the argument (the slope of a linear activation), or has its
-batch in another place than the value that the rule computes. And it can not say how
-the tangent is transposed. Here such functions are primitives, which have none of these
-gaps.
+batch in another place than the value that the rule computes. And it cannot say how the
+tangent is transposed. Here such functions are primitives, without these gaps.
 """
 
 import abc
@@ -61,7 +60,7 @@ class Linear(Function):
         return self(*primals), jax.jvp(self.value, primals, tangents)[1]
 
     def batch(self, args: Sequence, dims: Sequence) -> tuple[list[Array], list[int]]:
-        """As for every function. All last arguments get the batch: then all of their
+        """As for every function. All last arguments get the batch, so that all of their
         cotangents have it."""
         fixed, size = self.fixed, first_size(args, dims)
         last = [_front(x, d, size) for x, d in zip(args[fixed:], dims[fixed:])]

@@ -1,5 +1,5 @@
-"""Sizes of axes, which may be unknown (`jax.export` with a symbolic shape), so that no
-rule compares them with numbers unless they are known."""
+"""Sizes of axes. They may be unknown (`jax.export` with a symbolic shape), and then no
+rule may compare them with numbers."""
 
 from typing import Any
 

@@ -40,7 +40,7 @@ class _Rows(Linear):
         return [_gather_rows(self.sparse, x)]
 
     def batch(self, args, dims):
-        """Columns of the batch stand beside those that are there."""
+        """Columns of the batch are put beside those of the array."""
         x = jnp.moveaxis(args[0], dims[0], -1)  # (columns, batch, mapped)
         (out,) = self(x.reshape(x.shape[0], x.shape[1] * x.shape[2]))
         return [out.reshape(out.shape[0], *x.shape[1:])], [2]

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def benchmark_folder() -> pathlib.Path | None:
-    """`benchmarks` of the checkout this package is in, or of the present folder."""
+    """`benchmarks` of the checkout of this package, or of the current folder."""
     checkout = pathlib.Path(__file__).parents[3]
     for folder in (checkout, pathlib.Path.cwd()):
         if (folder / "benchmarks" / "__main__.py").exists():
@@ -18,7 +18,7 @@ def benchmark_folder() -> pathlib.Path | None:
 
 
 def bench(command: Any) -> None:
-    """Times a device, shows such times, or runs the benchmarks of a checkout."""
+    """Times a device, shows stored times, or runs the benchmarks of a checkout."""
     if command.show or command.device:
         try:
             _device(command)
@@ -53,7 +53,7 @@ def _device(command: Any) -> None:
 
 
 def _checkout(command: Any) -> None:
-    """Runs benchmarks, all of them by default, and ends with their exit status."""
+    """Runs benchmarks, by default all, and exits with their status."""
     folder = benchmark_folder()
     if folder is None:
         sys.exit(

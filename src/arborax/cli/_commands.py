@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import pathlib
 import sys
+import warnings
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -27,11 +28,11 @@ class Run:
     model: str = "bnrde"
     """Which model, or `all`; `arborax models EXPERIMENT` lists them."""
     preset: Preset = "quick"
-    """Size: seconds, minutes, as published."""
+    """How large: seconds, minutes, or as published."""
     setting: Setting = "arborax"
     """Our reading, or as published."""
     seed: tuple[int, ...] = (1,)
-    """One or several."""
+    """One seed or several."""
     set: tuple[str, ...] = ()
     """Other fields of the configuration, as `name=value`; see `arborax config`."""
     resume: bool = False
@@ -39,7 +40,7 @@ class Run:
     folder: pathlib.Path = pathlib.Path("runs")
     """Where runs go."""
     cache: pathlib.Path | None = None
-    """Where data are kept; default the cache folder of the platform."""
+    """Where data are kept; by default the cache folder of the platform."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,10 +56,10 @@ class Report:
     """Write one HTML page with tables and figures."""
 
     experiment: Experiment = ""
-    """Which experiment; default one page for each that has results."""
+    """Which experiment; by default one page for each that has results."""
     folders: tuple[pathlib.Path, ...] = FOLDERS
     file: pathlib.Path | None = None
-    """The page; default runs/EXPERIMENT/report.html."""
+    """The page; by default runs/EXPERIMENT/report.html."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,11 +72,11 @@ class Sweep:
     setting: Setting = "arborax"
     seed: int = 1
     trials: int = 20
-    """How many in total; call again to go on with a study."""
+    """Number of trials in total; call again to continue a study."""
     space: tuple[str, ...] = ()
-    """What is searched: `name=LOW:HIGH`, `name=LOW:HIGH:log` or `name=A,B,C`."""
+    """What to search: `name=LOW:HIGH`, `name=LOW:HIGH:log` or `name=A,B,C`."""
     set: tuple[str, ...] = ()
-    """Fields with another value in all trials, as `name=value`."""
+    """Fields to change in all trials, as `name=value`."""
     folder: pathlib.Path = pathlib.Path("runs")
     cache: pathlib.Path | None = None
 
@@ -85,15 +86,15 @@ class Bench:
     """Time a device, or run the benchmarks of a checkout."""
 
     names: tyro.conf.Positional[tuple[str, ...]] = ()
-    """Which ones, default all. With `--device`: parts of names of cells."""
+    """Which benchmarks, by default all. With `--device`: parts of cell names."""
     device: Literal["cpu", "gpu", "tpu"] | None = None
     """Time signatures, kernels, log-ODEs and training steps on this device."""
     out: pathlib.Path | None = None
-    """The file of the times, default arborax-DEVICE.json; a page stands beside it."""
+    """Where times go, by default arborax-DEVICE.json; a page is written beside it."""
     show: tuple[pathlib.Path, ...] = ()
-    """Only write the page, of these files side by side; default arborax-bench.html."""
+    """Only compare these files on one page, by default arborax-bench.html."""
     seconds: float = 1.0
-    """How long each cell is repeated."""
+    """How long to repeat each cell."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,32 +126,32 @@ class Fit:
     task: Literal["generate", "classify", "regress", "forecast"]
     """What to learn."""
     time: str | None = None
-    """Column of times, numbers or dates; default the number of the row."""
+    """Column of times (numbers or dates); by default the row number."""
     group: str | None = None
-    """Column that says to which path a row belongs; default one path."""
+    """Column that says which path a row belongs to; by default there is one path."""
     target: str | None = None
-    """Column of classes or numbers, one for each group."""
+    """Column of classes or numbers, one value per group."""
     channels: tuple[str, ...] = ()
-    """Columns of numbers; default all others."""
+    """Columns of numbers; by default all others."""
     unit: Unit = "s"
-    """Of time, for dates."""
+    """Unit of time, for dates."""
     horizon: int = 1
     """Forecast: how many rows ahead."""
     prefix: int = 0
-    """Generate: longest beginning on which paths can be conditioned."""
+    """Generate: the longest beginning that samples can be conditioned on."""
     model: str = "bnrde"
-    """Sequence model, by the name that `abx.estimators` gives it."""
+    """Sequence model, by its name in `abx.estimators`."""
     preset: Preset = "quick"
     """Length of the training: 20, 500 or 5000 steps."""
     steps: int | None = None
-    """Any other length."""
+    """Any other number of steps."""
     batch_size: int | None = None
     learning_rate: float | None = None
     seed: int = 0
     out: pathlib.Path = pathlib.Path("model.abx")
-    """The model."""
+    """Where the model goes."""
     report: pathlib.Path | None = None
-    """The report; default the name of the model with .html."""
+    """Where the report goes; by default the name of the model with .html."""
     resume: bool = False
     """Continue a run that was stopped."""
     dry_run: bool = False
@@ -165,7 +166,7 @@ class Predict:
     model: File
     """Written by `arborax fit`."""
     file: File
-    """With the columns of the training data."""
+    """A file with the columns of the training data."""
     out: pathlib.Path = pathlib.Path("predictions.csv")
     dry_run: bool = False
     """Only show what was understood of the data."""
@@ -178,8 +179,11 @@ class Sample:
     model: File
     """Written by `arborax fit --task generate`."""
     count: int = 100
+    """How many, for each beginning if there are some."""
     times: tuple[float, ...] = ()
-    """Other times than those of the training data."""
+    """Times, if not those of the training data."""
+    given: pathlib.Path | None = None
+    """File with beginnings, two rows or more for each group, that paths continue."""
     seed: int = 0
     out: pathlib.Path = pathlib.Path("samples.csv")
 
@@ -189,7 +193,7 @@ class Features:
     """Signature features of each group, of files of any size in constant memory."""
 
     file: File
-    """.csv or .parquet, rows of a group together; or .npz."""
+    """.csv or .parquet with the rows of a group together, or .npz."""
     time: str | None = None
     group: str | None = None
     channels: tuple[str, ...] = ()
@@ -197,16 +201,16 @@ class Features:
     alg: Literal["ito", "shuffle", "grossman-larson", "munthe-kaas-wright"] = "ito"
     depth: int = 2
     log: bool = True
-    """Log-signatures, or signatures."""
+    """Log-signatures rather than signatures."""
     window: int | None = None
-    """Steps per window; default one window."""
+    """Steps per window; by default there is one window."""
     standardise: bool = True
     model: pathlib.Path | None = None
-    """Take units and all choices from a file that `--save` wrote."""
+    """Take scaling and all options from a file written by `--save`."""
     save: pathlib.Path | None = None
-    """Keep units and choices, for other files."""
+    """Save scaling and options for other files."""
     rows: int = 200_000
-    """How many rows are read at a time."""
+    """Rows to read at a time."""
     out: pathlib.Path = pathlib.Path("features.parquet")
     dry_run: bool = False
     """Only show what was understood of the data."""
@@ -215,7 +219,7 @@ class Features:
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
-    """Do the paths of two files have one law? Two-sample test with a picture."""
+    """Do the paths of two files have the same law? A two-sample test and a picture."""
 
     first: File
     second: File
@@ -224,11 +228,11 @@ class Compare:
     channels: tuple[str, ...] = ()
     unit: Unit = "s"
     kind: Literal["geometric", "ito"] = "ito"
-    """Of the signature kernel."""
+    """Kind of the signature kernel."""
     level: bool = False
     """Whether the values at the start count too."""
     count: int = 200
-    """At most so many paths of each file, drawn at random."""
+    """At most this many paths from each file, drawn at random."""
     permutations: int = 500
     seed: int = 0
     report: pathlib.Path = pathlib.Path("comparison.html")
@@ -238,17 +242,23 @@ class Compare:
 
 
 def _own_data(name: str) -> Callable[[Any], None]:
-    """A command for own data, whose packages are imported when it is used. What is
-    wrong with the data is said in a sentence, without a traceback."""
+    """A command for own data; its packages are imported when it is used. Errors in the
+    data are printed in a sentence, without a traceback."""
 
     def action(command: Any) -> None:
         room = importlib.import_module("arborax.cli._own_data")
-        try:
-            getattr(room, name)(command)
-        except (ValueError, TypeError) as error:
-            sys.exit(str(error))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            try:
+                getattr(room, name)(command)
+            except (ValueError, TypeError) as error:
+                sys.exit(str(error))
 
     return action
+
+
+def _warn(message: Any, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 ACTIONS = {
@@ -276,6 +286,5 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         ACTIONS[type(command)](command)
     except (ImportError, FileNotFoundError) as error:
-        # A package or a folder of data is missing: the message says which, and how to
-        # get it.
+        # The message says which package or folder is missing, and how to get it.
         sys.exit(str(error))

@@ -180,7 +180,7 @@ def _title(thing: Any) -> str:
 
 
 def find_device(name: str) -> Any:
-    """The first device of a platform, or a sentence that says what there is."""
+    """The first device of a platform; the error names the platforms there are."""
     try:
         return jax.devices(name)[0]
     except RuntimeError:
@@ -220,8 +220,8 @@ def time_cell(cell: Cell, seconds: float) -> dict[str, float]:
 def time_device(
     name: str, seconds: float = 1.0, only: Sequence[str] = ()
 ) -> Iterator[dict[str, Any]]:
-    """What the file of a device says: its head first, then a row for each cell. A cell
-    that fails has the reason in its row."""
+    """The content of the file of a device: the machine first, then a row per cell. The
+    row of a cell that fails holds the reason."""
     device = find_device(name)
     versions = {package: importlib.metadata.version(package) for package in PACKAGES}
     now = datetime.datetime.now(datetime.UTC)
@@ -248,19 +248,19 @@ def time_device(
 
 
 def read_times(file: pathlib.Path) -> dict[str, Any]:
-    """A file that `arborax bench --device` wrote."""
+    """Reads a file written by `arborax bench --device`."""
     try:
         found = json.loads(file.read_text())
         if not {"device", "versions", "cells"} <= set(found):
             raise KeyError
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError):
-        message = f"{file} is not a file that `arborax bench --device` wrote."
+        message = f"{file} was not written by `arborax bench --device`."
         raise ValueError(message) from None
     return found
 
 
 def device_page(documents: Sequence[dict], file: pathlib.Path) -> pathlib.Path:
-    """One page with a column for each document; bars compare the devices of a row."""
+    """One page with a column per document; bars compare the devices in each row."""
     head = "".join(f"<th>{html.escape(_heading(d))}</th>" for d in documents)
     rows: dict[tuple[str, str], list[dict | None]] = {}
     for k, document in enumerate(documents):

@@ -52,7 +52,7 @@ def run(command: Any) -> None:
 
 
 def sweep(command: Any) -> None:
-    """A search, and its trials from the best to the worst."""
+    """A search; prints its trials, the best one first."""
     laboratory, task = _laboratory(), _task(command.experiment)
     _check_model(task, command.model)
     defaults = {f.name: f.default for f in dataclasses.fields(task.config)}
@@ -89,7 +89,7 @@ def table(command: Any) -> None:
 
 
 def report(command: Any) -> None:
-    """One page of all results, or one for each experiment."""
+    """One page of all results, or one for each experiment and one of stored times."""
     laboratory = _laboratory()
     if command.experiment:
         _task(command.experiment)
@@ -100,6 +100,10 @@ def report(command: Any) -> None:
     for name, results in pages.items():
         file = command.file or pathlib.Path("runs") / name / "report.html"
         print(laboratory.report(_task(name), results, file), flush=True)
+    if not command.experiment:
+        file = pathlib.Path("runs") / "timing" / "report.html"
+        if page := laboratory.timing_report(command.folders, file):
+            print(page, flush=True)
 
 
 def config(command: Any) -> None:
@@ -135,7 +139,7 @@ def _changes(task: Any, texts: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _assignment(text: str, fields: dict[str, Any]) -> tuple[str, Any]:
-    """`hurst=0.1` as a name and a value of the type the field's default has."""
+    """`hurst=0.1` as a name and a value of the type of the field's default."""
     name, separator, value = text.partition("=")
     if not separator or name not in fields:
         sys.exit(f"--set takes name=value with a name of {sorted(fields)}, got {text}")

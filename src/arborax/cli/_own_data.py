@@ -61,7 +61,7 @@ def fit(command: Any) -> None:
     with naming(command.file):
         estimator.fit(data.paths, *([] if data.targets is None else [data.targets]))
     if estimator.result_.stop == "interrupted":
-        sys.exit("Stopped. The same command with --resume goes on from here.")
+        sys.exit("Stopped. Run the same command with --resume to continue.")
     estimator.columns_ = dataclasses.asdict(columns) | dict(
         channels=list(columns.channels), first=understood.first_time, task=command.task
     )
@@ -104,7 +104,7 @@ def _columns(command: Any, target: str | None = None) -> Columns:
 
 
 def _check_task(command: Any, data: Any) -> None:
-    """What a task needs, said in terms of the file."""
+    """Refuses data that a task cannot use, in terms of the file."""
     if command.task == "forecast":
         return
     if command.group is None and len(data.groups) == 1:
@@ -153,7 +153,7 @@ def _print(understood: Understood, paths: SampledPath | None = None) -> None:
 
 
 def _load(file: pathlib.Path, *kinds: Any) -> Any:
-    """A fitted estimator of one of some kinds, with the columns of its data."""
+    """A fitted estimator of one of these kinds, with the columns of its data."""
     if not file.exists():
         raise FileNotFoundError(f"there is no file {file}.")
     estimator = estimators.load_estimator(file)
@@ -250,20 +250,53 @@ def _check_times(file: pathlib.Path, first: Any, understood: Understood) -> None
 def sample(command: Any) -> None:
     """Generated paths in a file."""
     generator = _load(command.model, estimators.PathGenerator)
+    as_count("count", command.count)
     times = np.array(command.times) if command.times else None
-    made = generator.sample(command.count, times=times, random_state=command.seed)
+    options: dict[str, Any] = dict(times=times, random_state=command.seed)
     times = generator.times_ if times is None else times
     columns = generator.columns_
+    groups, given = [], None
+    if command.given is not None:
+        groups, given = _beginnings(generator, command.given, times)
+        options["prefix"] = np.repeat(given, command.count, axis=0)
+    with naming(command.given or command.model):
+        made = generator.sample(command.count * max(len(groups), 1), **options)
     if command.out.suffix == ".npz":
         np.savez(command.out, x=made, t=times)
     else:
         count, length, dim = made.shape
-        out = {columns["group"] or "path": np.repeat(np.arange(count), length)}
+        out: dict[str, Any] = {}
+        if given is not None:
+            out["given"] = np.repeat(np.asarray(groups), command.count * length)
+        out[columns["group"] or "path"] = np.repeat(np.arange(count), length)
         out[columns["time"] or "time"] = np.tile(times, count)
         flat = made.reshape(-1, dim)
         out |= {name: flat[:, k] for k, name in enumerate(columns["channels"])}
         write_rows(command.out, pa.table(out))
-    print(f"{command.count} paths written to {command.out}")
+    print(f"{len(made)} paths written to {command.out}")
+
+
+def _beginnings(
+    generator: Any, file: pathlib.Path, times: np.ndarray
+) -> tuple[list[Any], np.ndarray]:
+    """Labels and values `(groups, rows, channels)` of beginnings, at the first of the
+    times of the paths."""
+    columns = _known_columns(generator, file)
+    data = as_data(file, read_table(file, columns), columns)
+    paths = data.paths
+    if paths.lengths is not None:
+        raise ValueError(f"{file}: beginnings need the same number of rows each.")
+    if paths.mask is not None and not np.all(paths.mask):
+        raise ValueError(f"{file}: beginnings need a value in each row and channel.")
+    own, rows = np.asarray(paths.ts, np.float64), min(paths.num_times, len(times))
+    gap = (own - own[..., :1])[..., :rows] - (times - times[0])[:rows]
+    if np.abs(gap).max() > 1e-4 * (times[-1] - times[0]):
+        raise ValueError(
+            f"{file}: beginnings must have the first times of the paths, "
+            f"{', '.join(f'{t:g}' for t in times[:3])}, .. Take other rows, or give "
+            "the paths other `--times`."
+        )
+    return data.groups, np.asarray(paths.xs)
 
 
 def features(command: Any) -> None:
@@ -328,7 +361,7 @@ def features(command: Any) -> None:
 
 @contextlib.contextmanager
 def _constant_channels(understood: Understood) -> Iterator[None]:
-    """A refusal of the units is said in terms of the file."""
+    """Refuses channels that cannot be scaled in terms of the file."""
     try:
         yield
     except ValueError:

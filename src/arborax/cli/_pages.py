@@ -20,17 +20,22 @@ def of_fit(
     body = [f"<h1>{html.escape(str(understood.file))}: {task}</h1>"]
     body += ["<h2>Data</h2>", table(["", "understood as"], understood.lines())]
     if data.paths.ts.ndim == 1 and len(data.groups) > 1:
-        body.append(picture("data", plots.fan_chart(data.paths, names=channels)))
+        for k, name in enumerate(channels):  # each in a unit of its own
+            ax = plots.fan_chart(data.paths, channel=k)
+            ax.set_ylabel(name)
+            body.append(picture(f"data of {name}", ax))
     body.append("<h2>Model</h2>")
     settings = estimator.get_params(deep=False).items()
     body.append(table(["setting", "value"], [(k, f"{v}") for k, v in settings]))
     result = estimator.result_
-    said = [result.message]
+    said = [f"Training: {result.message.rstrip('.')}."]
     if result.best_metric is not None:
         said.append(
             f"The model is that of step {result.best_step}, the best on held-out data: "
             f"{result.best_metric:.4g}."
         )
+        if result.best_step == 0:
+            said.append("So nothing was learned that holds there.")
     body += ["<h2>Training</h2>", f"<p>{html.escape(' '.join(said))}</p>"]
     body.append(picture("loss", plots.training_curve(result)))
     body.append("<h2>Scores on the training data</h2>")

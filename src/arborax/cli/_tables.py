@@ -1,4 +1,4 @@
-"""Files of rows: CSV, Parquet and npz, whole or in chunks. The one reader."""
+"""Readers of CSV, Parquet and npz files, whole or in chunks."""
 
 import contextlib
 import csv
@@ -25,7 +25,7 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """Which column is what; `every`: whether channels are all that were left."""
+    """The role of each column; `every`: whether channels are all remaining columns."""
 
     channels: tuple[str, ...]
     time: str | None = None
@@ -60,7 +60,7 @@ def names_of(file: pathlib.Path) -> list[str]:
 
 @contextlib.contextmanager
 def _reading(file: pathlib.Path) -> Iterator[None]:
-    """What the reader of a file says, with the file, and the row of a CSV file."""
+    """Errors of a reader, with the file and, for CSV, the row."""
     try:
         yield
     except pa.ArrowException as error:
@@ -88,8 +88,7 @@ def suffix_of(file: pathlib.Path) -> str:
 
 
 def find_columns(file: pathlib.Path, **wanted: Any) -> Columns:
-    """The columns asked for; refuses those that the file does not have. An npz file
-    names its own."""
+    """The columns asked for, which the file must have. An npz file names its own."""
     names = names_of(file)
     channels = tuple(wanted.pop("channels", None) or ())
     if suffix_of(file) == ".npz":
@@ -115,8 +114,8 @@ def find_columns(file: pathlib.Path, **wanted: Any) -> Columns:
 def read_chunks(
     file: pathlib.Path, columns: Columns, rows: int
 ) -> Iterator[tuple[int, pa.Table]]:
-    """Tables of about `rows` rows that cut no group, with the number of their first
-    row. Rows of a group stand together in the file."""
+    """Tables of about `rows` rows that do not split a group, each with the number of
+    its first row. Rows of a group stand together in the file."""
     held: list[pa.Table] = []
     first, seen = 0, np.zeros(0, np.int64)
     for table in it.chain(_batches(file, columns, rows), [None]):
@@ -144,7 +143,7 @@ def read_chunks(
 def _check_new(
     file: pathlib.Path, group: str, part: pa.Table, first: int, seen: np.ndarray
 ) -> np.ndarray:
-    """Refuse a group that goes on after others. Groups are remembered by hashes."""
+    """Refuse a group that continues after others. Groups are remembered by hashes."""
     labels = pc.unique(part[group]).to_pylist()
     here = np.array([hash(str(label)) for label in labels], np.int64)
     again = np.isin(here, seen)
@@ -152,7 +151,7 @@ def _check_new(
         label = labels[int(np.argmax(again))]
         row = first + pc.index(part[group], label).as_py()
         raise ValueError(
-            f"{file}: group {label!r} goes on in row {row} after other groups. Sort "
+            f"{file}: group {label!r} continues in row {row} after other groups. Sort "
             f"the file by {group!r} first."
         )
     return np.concatenate([seen, here])
@@ -198,7 +197,8 @@ def _read_batches(
 
 
 def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
-    """The types are those of the first block, where whole numbers may become others."""
+    """Types come from the first block; columns of integers are read as floats, since
+    later blocks may hold fractions."""
     start = pyarrow.csv.open_csv(file).schema
     types = {name: start.field(name).type for name in columns.names}
     for name in (columns.time, *columns.channels):
@@ -228,7 +228,7 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
 def _with_times(
     file: pathlib.Path, table: pa.Table, time: str | None, first: int
 ) -> pa.Table:
-    """Times that are texts as numbers or dates; refuse others, with the row."""
+    """Times given as text, read as numbers or dates; others are refused by row."""
     if time is None or not pa.types.is_string(table[time].type):
         return table
     values = table[time].to_pylist()
@@ -257,7 +257,7 @@ def _with_numbers(
             if value is not None and not _is_number(value):
                 raise ValueError(
                     f"{file}: column {name!r} holds {str(value)[:40]!r} in row {row}, "
-                    "not a number. Mend it, or name the `--channels` you want."
+                    "not a number. Correct it, or name the `--channels` you want."
                 )
         cast = pc.cast(table[name], pa.float64())
         table = table.set_column(table.column_names.index(name), name, cast)
@@ -288,7 +288,7 @@ def _table_of_arrays(file: pathlib.Path) -> pa.Table:
             data = {name: arrays[name] for name in arrays.files}
     except (ValueError, EOFError, AttributeError, zipfile.BadZipFile):
         raise ValueError(
-            f"{file} is no npz file of numbers, as `numpy.savez` writes them."
+            f"{file} is not an npz file of numbers, as `numpy.savez` writes them."
         ) from None
     x = data.get("x")
     if x is None or x.ndim not in (2, 3) or x.dtype.kind not in "iuf":
@@ -327,7 +327,7 @@ class Data:
 def as_data(
     file: pathlib.Path, table: pa.Table, columns: Columns, row: int = 0
 ) -> Data:
-    """The paths of a table whose first row is that of number `row` in the file."""
+    """The paths of a table whose first row is row `row` of the file."""
     table, group = grouped(table, columns)
     with naming(file, row):
         paths = SampledPath.from_dataframe(
@@ -352,7 +352,7 @@ def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
 
 @contextlib.contextmanager
 def naming(file: pathlib.Path, row: int = 0) -> Iterator[None]:
-    """Errors inside name the file, and where the count of rows starts."""
+    """Adds the file to errors, and the row from which they count."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -361,7 +361,7 @@ def naming(file: pathlib.Path, row: int = 0) -> Iterator[None]:
 
 
 def _targets(table: pa.Table, columns: Columns, labels: list) -> np.ndarray | None:
-    """The target of each group, which all its rows have."""
+    """The target of each group, which all its rows share."""
     if columns.target is None:
         return None
     found: dict[Any, tuple[int, Any]] = {}

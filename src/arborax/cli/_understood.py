@@ -11,7 +11,7 @@ from ._tables import Columns, pc
 
 
 class Understood:
-    """Counts and ranges, from one part of a file after the other."""
+    """Counts and ranges, collected from the parts of a file."""
 
     def __init__(self, file: pathlib.Path, columns: Columns):
         self.file, self.columns = file, columns
@@ -21,7 +21,7 @@ class Understood:
         self.classes: collections.Counter = collections.Counter()
 
     def add(self, table: pa.Table) -> None:
-        """One part, which cuts no group."""
+        """Adds one part, which must not split a group."""
         columns = self.columns
         self.rows += len(table)
         for name in columns.channels:

@@ -25,7 +25,7 @@ def write_rows(file: pathlib.Path, table: pa.Table) -> None:
 
 @contextlib.contextmanager
 def rows_writer(file: pathlib.Path) -> Iterator[Callable[[pa.Table], None]]:
-    """A function that appends a table. The file appears when all is written."""
+    """A function that appends a table. The file appears once all is written."""
     kind = suffix_of(file)
     if kind == ".npz":
         raise ValueError(f"{file}: parts are written to .csv or .parquet files only.")

@@ -17,7 +17,7 @@ from ._law import check_fractions
 
 @dataclasses.dataclass(frozen=True)
 class CovarianceSeries:
-    """Covariance matrices one after another.
+    """A series of covariance matrices.
 
     **Fields:**
 
@@ -37,7 +37,7 @@ def ledoit_wolf(x: Float[np.ndarray, "*batch samples n"]) -> np.ndarray:
 
     **Arguments:**
 
-    - `x`: observations, any batch; their mean is taken off.
+    - `x`: observations, any batch; their mean is subtracted.
 
     **Returns:**
 

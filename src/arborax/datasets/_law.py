@@ -46,7 +46,7 @@ class PathData:
     def split(self, train: float = 0.8, validation: float = 0.1) -> "Splits":
         """Disjoint parts along the path axis, in order; the rest is the test set.
 
-        Paths are independent and none is cut, so no part knows anything of another.
+        Paths are independent and none is cut, so the parts are independent as well.
         """
         check_fractions(train, validation)
         first = int(train * len(self))
@@ -98,8 +98,8 @@ class AbstractLaw(abc.ABC):
         """
 
     def check(self) -> None:
-        """Refuse parameters that make no sense: those named in `positive` must be so,
-        and a correlation `rho` lies in [-1, 1]."""
+        """Refuse parameters that make no sense: those named in `positive` must be
+        positive, and a correlation `rho` lies in [-1, 1]."""
         as_count("steps", self.steps)
         for field in dataclasses.fields(self):
             if isinstance(field.default, float):

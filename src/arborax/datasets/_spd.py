@@ -32,8 +32,8 @@ class SPDDiffusion(AbstractLaw):
     and the limit is the Itô equation with respect to the Levi-Civita connection of the
     affine-invariant metric (`reading="manifold"`, the published data). Read as an
     ambient Itô equation the same line lacks the drift
-    $\frac12 E[V X^{-1} V]/dt = \sigma^2 (n+1)/4\, X$; `reading="ambient"` takes it off,
-    and stays on the cone too.
+    $\frac12 E[V X^{-1} V]/dt = \sigma^2 (n+1)/4\, X$; `reading="ambient"` subtracts
+    it, and stays on the cone too.
 
     The step is written with any factor $F F^\top = X$ in place of $X^{1/2}$: the law of
     $B$ is invariant under rotations, so the law of the path is the same.

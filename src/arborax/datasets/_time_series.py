@@ -157,7 +157,7 @@ def _checksum(file: pathlib.Path) -> dict[str, str]:
         if expected != found:
             raise ValueError(
                 f"{file.name} is not the file that SHA256SUMS lists: its SHA-256 is "
-                f"{found}, expected {expected}. Get the file again, or mend the list."
+                f"{found}, expected {expected}. Download it again, or correct the list."
             )
     return {file.name: found}
 

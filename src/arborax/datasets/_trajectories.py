@@ -193,7 +193,7 @@ def read_broad(file: str | os.PathLike, moving: bool = True) -> Recording:
 
 
 def read_recordings(folder: str | os.PathLike) -> list[Recording]:
-    """All recordings of a folder, told by their form, sub-folders included.
+    """All recordings of a folder, recognised by their form, sub-folders included.
 
     `*vicon*.csv`: Oxford Multimotion. Other `.csv`: EuRoC. `.txt`: TUM. `.npz`: BROAD.
     """

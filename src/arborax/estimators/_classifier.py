@@ -72,7 +72,8 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
         - `steps`, `batch_size`, `learning_rate`, `optimiser`, `average`, `patience`,
             `progress`: of [`arborax.fit`][].
         - `validation`: fraction of the series that is held out to choose the best
-            weights and to stop; `None` trains on all for `steps` steps.
+            weights and to stop, once per epoch, at most every tenth step; `None` trains
+            on all for `steps` steps.
         - `standardise`: in the units of the training data.
         - `time`: add time as first channel, from 0 to 1 over the longest series.
         - `channels_last`: `False` for arrays `(n, channels, times)`.

@@ -370,6 +370,11 @@ class PathGenerator(SequenceEstimator):
             )
         if not np.isfinite(prefix).all():
             raise ValueError("`prefix` holds NaN or infinity.")
+        if len(prefix) not in (1, n):
+            raise ValueError(
+                f"`prefix` has {len(prefix)} beginnings for n = {n} paths; give one "
+                "for all, or one for each."
+            )
         return np.broadcast_to(prefix, (n, *prefix.shape[1:]))
 
     def compare(self, X: Any, n: int | None = None, random_state: Any = 0) -> dict:

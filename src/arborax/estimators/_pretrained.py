@@ -28,8 +28,10 @@ def pretrained(name: str) -> Any:
 
     The attribute `about_` is a dictionary with the data, the command that made the file
     and the scores on test data, each beside its floor: what two samples of the true law
-    score, or for forecasts the error of "no change". `model_` is the JAX model. For the
-    numbers of the experiments themselves, whose models are larger, run `arborax run`.
+    score, or for forecasts the error of "no change". `model_` is the JAX model. The
+    generator of covariances is well off its floor: Kolmogorov-Smirnov distances of
+    levels are 0.15 to 0.23, against 0.03. For the numbers of the experiments
+    themselves, whose models are larger, run `arborax run`.
 
     **Arguments:**
 

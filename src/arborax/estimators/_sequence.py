@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -25,6 +26,14 @@ from ._scaling import Scaling
 
 
 BLOCK = 256
+SHORTEST = 10  # steps between validations: epochs of few series are shorter
+
+
+NOTHING = (
+    "nothing was learned: on the held-out part no weights were better than those "
+    "before training. Give it more data or steps, or try a smaller model: "
+    '`model="linear-bnrde"`, or `SignatureFeatures` with a linear model.'
+)
 
 
 @eqx.filter_jit
@@ -107,13 +116,15 @@ class SequenceEstimator(Saved):
                 rows, test_size=size, random_state=seed, stratify=stratify
             )
             held = jax.tree.map(lambda leaf: leaf[others], data)
+        size = min(as_count("batch_size", self.batch_size), len(rows))
         return self._run(
             model,
             jax.tree.map(lambda leaf: leaf[rows], data),
             objective,
             key,
-            batch_size=min(as_count("batch_size", self.batch_size), len(rows)),
+            batch_size=size,
             validation=held,
+            validate_every=max(len(rows) // size, SHORTEST),
             patience=None if held is None else self.patience,
         )
 
@@ -136,6 +147,8 @@ class SequenceEstimator(Saved):
         )
         if result.stop == "non-finite":
             warnings.warn(result.message, RuntimeWarning, stacklevel=4)
+        elif result.best_step == 0 and result.best_metric is not None:
+            warnings.warn(NOTHING, ConvergenceWarning, stacklevel=4)
         self.result_, self.model_ = result, result.model
         return result
 

@@ -101,8 +101,8 @@ def robust_normalisation(
     `psi(r) = r` up to `bound` and
     `psi(r) = bound + bound^{1+power} (bound^{-power} - r^{-power}) / power` beyond:
     bounded by `bound (1 + 1/power)`. It depends on no other path of the batch, and has
-    no scale taken from data. Injective, so nothing is lost; robust, since one
-    wild path can no longer rule a mean (Chevyrev and Oberhauser, "Signature moments to
+    no scale taken from data. Injective, so nothing is lost; robust, since one wild path
+    can no longer dominate a mean (Chevyrev and Oberhauser, "Signature moments to
     characterize laws of stochastic processes", 2022, §3 and appendix A).
 
     **Arguments:**

@@ -42,8 +42,8 @@ class AbstractExpansion(abc.ABC):
     ) -> tuple[Float[Array, "directions channels dim"], Callable]:
         """Derivatives of all channels along each direction, and a function `bend(pairs,
         tangents)`: for `pairs` of shape `(directions, directions, channels)`, the sum
-        over channels of second derivatives with these coefficients, and `contract` of
-        the tangents besides."""
+        over channels of second derivatives with these coefficients, plus `contract` of
+        the tangents."""
 
 
 class FieldExpansion(AbstractExpansion):

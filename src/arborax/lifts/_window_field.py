@@ -135,8 +135,8 @@ def lift(
     - `alg`: the algebra of the log-signature.
     - `geometry`: where the state lives.
     - `args`: passed to `fields(t, y, args)`; any PyTree.
-    - `time_dependent`: whether `fields` has the form `(t, y, args)`; set it if counting
-        the arguments of `fields` misleads.
+    - `time_dependent`: whether `fields` has the form `(t, y, args)`; set it if their
+        number of arguments is misleading.
 
     **Returns:**
 

@@ -25,12 +25,12 @@ from ._levy_area import (
     BrownianSteps as BrownianSteps,
 )
 from ._sampled import SampledPath as SampledPath
-from ._split import KnotPlan as KnotPlan, split_by_knots as split_by_knots
 from ._square_root import (
     square_root_driver as square_root_driver,
     SquareRootDriver as SquareRootDriver,
 )
 from ._windows import (
+    windows_at_known_times as windows_at_known_times,
     windows_by_points as windows_by_points,
     windows_by_time as windows_by_time,
 )

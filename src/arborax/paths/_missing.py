@@ -33,7 +33,7 @@ def observed_mask(
 def neighbours(
     mask: Bool[Array, "*s"],
 ) -> tuple[Int[Array, "*s"], Int[Array, "*s"]]:
-    """Last observation at or before each time (else -1), first at or after (else T)."""
+    """Last observation at or before each time, or -1; first at or after it, or T."""
     axis, times = mask.ndim - 2, mask.shape[-2]
     place = jax.lax.broadcasted_iota(jnp.int32, mask.shape, axis)
     before = jax.lax.cummax(jnp.where(mask, place, -1), axis=axis)

@@ -152,8 +152,8 @@ class SampledPath(eqx.Module):
 
         - `df`: the frame.
         - `time`: the column of times: dates, durations or numbers, which are taken as
-            they are. `None`: the index of a pandas frame if it has dates, else the
-            number of the row.
+            they are. `None`: the index of a pandas frame if it has dates, otherwise
+            the row number.
         - `group`: the column that says to which path a row belongs. `None`: all rows
             are one path, without a batch axis.
         - `channels`: columns of numbers. `None`: all others.

@@ -4,17 +4,15 @@ The cut is a plan of indices and weights (static NumPy when the times are known 
 tracing), applied to values by one gather and one linear interpolation.
 """
 
-import dataclasses
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import ArrayLike, Float
+from jaxtyping import ArrayLike
 
-from .._inputs import as_floating, as_real
-from .._values import is_concrete
+from .._inputs import as_real
 
 
 class Cut(NamedTuple):
@@ -121,96 +119,8 @@ def by_points(values: jax.Array, size: int, axis: int) -> jax.Array:
     return jnp.concatenate([body, jnp.expand_dims(ends, axis + 1)], axis=axis + 1)
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class KnotPlan:
-    """A static plan that cuts samples into windows; made by
-    [`arborax.split_by_knots`][].
-
-    Hashable by content, so it may be a static argument of `jax.jit`. A window holds the
-    interpolated point at its opening knot, the samples strictly inside, the point at
-    its closing knot, then copies of that last point.
-
-    **Attributes:**
-
-    - `num_times`: number of samples the plan applies to.
-    - `knots`: `(windows + 1,)`, float64, moved onto samples within rounding.
-    - `cut`: the index arrays and interpolation weights.
-    - `stride`: steps per window if all knots fall on samples and all windows have
-        equally many steps (values are then reshaped, not gathered); otherwise `None`.
-    """
-
-    num_times: int
-    knots: np.ndarray
-    cut: Cut
-    stride: int | None
-    _start: int
-    _token: tuple[bytes, bytes]
-
-    def __hash__(self) -> int:
-        return hash(self._token)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, KnotPlan) and self._token == other._token
-
-    @property
-    def num_windows(self) -> int:
-        """Number of windows, one less than the number of knots."""
-        return self.cut.index.shape[0]
-
-    @property
-    def max_points(self) -> int:
-        """Number of points of every window, padding included."""
-        return self.cut.index.shape[1]
-
-    @property
-    def lengths(self) -> np.ndarray:
-        """`(windows,)`: number of points of each window, padding excluded."""
-        return self.cut.lengths
-
-    @property
-    def times(self) -> np.ndarray:
-        """`(windows, max_points)`, float64: time of each point."""
-        return self.cut.times
-
-    def values(self, xs: ArrayLike) -> Float[jax.Array, "..."]:
-        """Values `(..., times, channels)` cut to `(..., windows, max_points,
-        channels)`. Differentiable."""
-        xs = as_floating("xs", xs)
-        if xs.ndim < 2 or xs.shape[-2] != self.num_times:
-            raise ValueError(
-                f"`xs` must have shape (..., {self.num_times}, channels) to be cut by "
-                f"this plan, got {xs.shape}."
-            )
-        if self.stride is None:
-            return gather_values(self.cut, xs)
-        stop = self._start + self.num_windows * self.stride
-        return by_points(xs[..., self._start : stop + 1, :], self.stride, -2)
-
-    def brackets(self, brackets: ArrayLike) -> Float[jax.Array, "..."]:
-        """Increments `(..., times - 1, d, d)` of the quadratic covariation cut in
-        proportion to time, to `(..., windows, max_points - 1, d, d)`, zero on padding.
-        Differentiable."""
-        brackets = as_floating("brackets", brackets)
-        if brackets.ndim < 3 or brackets.shape[-3] != self.num_times - 1:
-            raise ValueError(
-                f"`brackets` must have shape (..., {self.num_times - 1}, d, d) to be "
-                f"cut by this plan, got {brackets.shape}."
-            )
-        if self.stride is None:
-            return gather_brackets(self.cut, brackets)
-        stop = self._start + self.num_windows * self.stride
-        return brackets[..., self._start : stop, :, :].reshape(
-            *brackets.shape[:-3], self.num_windows, self.stride, *brackets.shape[-2:]
-        )
-
-
-def _concrete(name: str, value: Any) -> tuple[np.ndarray, float]:
+def _known(name: str, value: Any) -> tuple[np.ndarray, float]:
     """`value` as a float64 vector, with the rounding unit of the dtype it came in."""
-    if not is_concrete(value):
-        raise TypeError(
-            f"`{name}` is traced, but a static plan needs its values. Build the plan "
-            "outside `jit`/`vmap`, or call `windows_by_time` with `max_points`."
-        )
     array = np.asarray(as_real(name, value))
     if array.ndim != 1:
         raise ValueError(f"`{name}` must be one-dimensional, got shape {array.shape}.")
@@ -237,31 +147,14 @@ def _check_rising(name: str, times: np.ndarray, bad: np.ndarray) -> None:
         )
 
 
-def split_by_knots(
-    ts: ArrayLike, knots: ArrayLike, *, stopped: bool = False
-) -> KnotPlan:
-    """Plan the cut of samples at times `ts` into the windows between `knots`.
+def plan_cut(ts: ArrayLike, knots: ArrayLike, stopped: bool) -> Cut:
+    """The cut of samples at times `ts` by `knots`, both known now, in float64.
 
-    Knots need not fall on samples. The sampled path is read as piecewise linear in time
-    and its bracket as growing linearly in time on each segment, so that each window is
-    the exact restriction of the path. A window with no sample strictly inside holds its
-    two end points. Cost: `O((times + windows) log times)` in NumPy to plan, one gather
-    of `windows x max_points` rows to apply.
-
-    **Arguments:**
-
-    - `ts`: `(times,)`, strictly increasing and concrete (NumPy, or JAX outside `jit`).
-    - `knots`: `(windows + 1,)`, strictly increasing, concrete, inside
-        `[ts[0], ts[-1]]`. A knot within 8 rounding units of a sample is moved onto it.
-    - `stopped`: read the path as stopped at its last sample: knots may lie beyond it
-        (the windows there are constant), and the last time may be repeated (padding).
-
-    **Returns:**
-
-    A [`arborax.KnotPlan`][].
+    A path that is `stopped` is constant after its last sample: knots may lie beyond it,
+    and the last time may be repeated (padding).
     """
-    samples, eps_ts = _concrete("ts", ts)
-    cuts, eps_knots = _concrete("knots", knots)
+    samples, eps_ts = _known("ts", ts)
+    cuts, eps_knots = _known("knots", knots)
     bad = np.diff(samples) <= 0
     if stopped and bad.size:
         last = int(np.argmax(samples == samples[-1]))
@@ -281,10 +174,4 @@ def split_by_knots(
     else:
         check_knots(cuts)
     max_points = int(np.max(window_lengths(np, samples, cuts)[1]))
-    plan = cut(np, samples, cuts, max_points)
-    places = plan.left + (plan.weight == 1)
-    strides, on_samples = np.diff(places), np.all(plan.weight % 1 == 0)
-    regular = on_samples and np.all(strides == strides[0]) and strides[0] > 0
-    stride = int(strides[0]) if regular else None
-    token = (samples.tobytes(), cuts.tobytes())
-    return KnotPlan(samples.shape[0], cuts, plan, stride, int(places[0]), token)
+    return cut(np, samples, cuts, max_points)

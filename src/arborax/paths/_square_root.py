@@ -136,7 +136,7 @@ def _quadratic_exponential(v, h, u, kappa, theta, sigma) -> Array:
     second = spread * (v * decay + theta / 2 * (1 - decay))
     ratio = second / mean**2
     large = ratio <= _SWITCH
-    # Each law sees only ratios of its own, so that no derivative is infinite.
+    # Each law sees only its own ratios, so that no derivative is infinite.
     one = jnp.where(large, ratio, jnp.ones_like(ratio))
     b2 = 2 / one - 1 + jnp.sqrt(2 / one * (2 / one - 1))
     z = jax.scipy.special.ndtri(jnp.where(large, u, jnp.full_like(u, 0.5)))

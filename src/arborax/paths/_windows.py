@@ -19,9 +19,8 @@ from ._split import (
     gather_brackets,
     gather_ticks,
     gather_values,
-    KnotPlan,
+    plan_cut,
     snap,
-    split_by_knots,
     window_lengths,
 )
 
@@ -75,9 +74,9 @@ def windows_by_time(
     in proportion to time, and short windows are padded by their last point. A path with
     `lengths` is stopped at its last valid point, and knots may lie beyond it.
 
-    When all times are known before tracing, the cut is a static plan
-    ([`arborax.split_by_knots`][]). Otherwise indices are computed at run time; under
-    `jit` the size of the result must then be given by `max_points`.
+    When all times are known before tracing, indices are too. Otherwise they are
+    computed at run time; under `jit` the size of the result must then be given by
+    `max_points`.
 
     **Arguments:**
 
@@ -103,7 +102,7 @@ def windows_by_time(
     stopped = path.lengths is not None
     path = path.filled()
     if max_points is None and path.ts.ndim == 1 and is_concrete(path.ts, knots):
-        return cut_by_plan(path, split_by_knots(path.ts, knots, stopped=stopped))
+        return windows_at_known_times(path, path.ts, knots, stopped)
     cuts = as_floating("knots", knots)
     if cuts.ndim != 1 or cuts.shape[0] < 2:
         raise ValueError(
@@ -129,14 +128,26 @@ def windows_by_time(
     return windows
 
 
-def cut_by_plan(path: SampledPath, plan: KnotPlan) -> SampledPath:
-    """A filled path with shared times cut by a static plan."""
-    brackets = None if path.brackets is None else plan.brackets(path.brackets)
-    ticks = None
-    if path.ticks is not None or plan.stride is None:
-        ticks = gather_ticks(plan.cut, path.observed_increments())
-    ts = jnp.asarray(plan.times, path.ts.dtype)
-    return derived(path, ts, plan.values(path.xs), brackets, ticks)
+def windows_at_known_times(
+    path: SampledPath, ts: ArrayLike, knots: ArrayLike, stopped: bool = False
+) -> SampledPath:
+    """As `windows_by_time`, for a filled path of times that are known now: `ts`, since
+    inside `jit` even constant times of a path are traced."""
+    plan = plan_cut(ts, knots, stopped)
+    places = plan.left + (plan.weight == 1)
+    strides = np.diff(places)
+    regular = strides[0] > 0 and np.all(strides == strides[0])
+    if regular and np.all(plan.weight % 1 == 0):  # nothing to interpolate or gather
+        first, last = int(places[0]), int(places[-1])
+        return windows_by_points(path.slice(first, last + 1), int(strides[0]))
+    brackets = path.brackets
+    return derived(
+        path,
+        jnp.asarray(plan.times, path.ts.dtype),
+        gather_values(plan, path.xs),
+        None if brackets is None else gather_brackets(plan, brackets),
+        gather_ticks(plan, path.observed_increments()),
+    )
 
 
 def _place(xp: ModuleType, ts: Any, knots: Any) -> tuple[Any, Any]:

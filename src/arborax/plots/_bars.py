@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .._inputs import as_count
-from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
+from ..algebra import AbstractHopfAlgebra
 from ._style import (
     as_axes,
     as_finite,
@@ -43,7 +43,7 @@ def signature_bars(
     - `values`: `(size,)` for a signature, `(primitive_size,)` for a log-signature; or
         several of them by name, drawn side by side.
     - `alg`: the algebra of the coordinates.
-    - `largest`: draw only so many coordinates, those of largest size, in the order of
+    - `largest`: draw only this many coordinates, the largest in size, in the order of
         the basis. All by default; more than about 40 are hard to read.
     - `names`: of the channels, for the legend.
     - `colours`: of the bars, one for each array of `values`.
@@ -106,11 +106,9 @@ def signature_bars(
 
 
 def _is_word(key: Any, alg: AbstractHopfAlgebra) -> bool:
-    """Whether the letters are channels, or (only where the algebra says that they are
-    letters) tuples of channels."""
-    if isinstance(alg, AbstractWordAlgebra):
-        return True
-    return isinstance(key, tuple) and all(isinstance(letter, int) for letter in key)
+    """Whether a key is a word in channels, or in what the algebra calls its letters."""
+    letters = {*range(alg.dim), *getattr(alg, "letters", ())}
+    return isinstance(key, tuple) and letters.issuperset(key)
 
 
 def _draw_labels(ax: Any, keys: list[Any]) -> None:

@@ -24,7 +24,7 @@ def covariance_ellipses(
         `(rows, times, n, n)` for several sequences, one row of ellipses each.
     - `ts`: times `(times,)`; numbers of the matrices by default.
     - `channels`: which two channels, for `n > 2`.
-    - `count`: draw at most so many, equally far apart.
+    - `count`: draw at most this many, evenly spaced.
     - `centres`: `(times, 2)`: draw the ellipses there, on a common scale, instead of in
         a row. For one sequence.
     - `ax`: where to draw; new axes by default.

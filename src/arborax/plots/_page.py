@@ -1,4 +1,4 @@
-"""Reports: one HTML page with pictures inside, which needs nothing else."""
+"""Reports: one self-contained HTML page with its pictures inside."""
 
 import base64
 import html

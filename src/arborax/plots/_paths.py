@@ -27,6 +27,7 @@ def fan_chart(
     *,
     levels: Sequence[float] = (0.5, 0.9, 0.98),
     show: int = 0,
+    channel: int | None = None,
     names: Sequence[str] | None = None,
     colour: str | None = None,
     ax: Axes | None = None,
@@ -40,6 +41,7 @@ def fan_chart(
     - `ts`: times `(times,)`; numbers of the points by default.
     - `levels`: the shares of the sample that the bands hold, between 0 and 1.
     - `show`: how many single paths to draw as well.
+    - `channel`: which channel; `None`: all of them.
     - `names`: of the channels, for the legend.
     - `colour`: of the bands; by default one for each channel.
     - `ax`: where to draw; new axes by default.
@@ -60,6 +62,9 @@ def fan_chart(
                 "interpolate first, e.g. `abx.interpolate(path).evaluate(grid)`."
             )
         times = times[0]
+    if channel is not None:
+        channel = as_channel(channel, values)
+        values = values[..., channel : channel + 1]
     channels = values.shape[-1]
     labels = as_names(names, channels)
     ax = as_axes(ax)
@@ -114,18 +119,13 @@ def sample_paths(
     The axes.
     """
     count = as_count("count", count)
-    channel = as_count("channel", channel, 0)
     pairs = list(as_names(names, 2, "samples"))
     samples = [
         as_sample("data", data, ts),
         as_sample("generated", generated, ts),
     ]
     for _, values in samples:
-        if channel >= values.shape[-1]:
-            raise ValueError(
-                f"`channel` is {channel}, but the paths have {values.shape[-1]} "
-                "channels, numbered from 0."
-            )
+        channel = as_channel(channel, values)
     ax = as_axes(ax)
     for (times, values), name, colour in zip(samples, pairs, (DATA, MODEL)):
         lines = values[:count, :, channel].T
@@ -137,6 +137,17 @@ def sample_paths(
     for handle in ax.legend(loc="upper left").legend_handles:
         handle.set(alpha=1, linewidth=2)
     return ax
+
+
+def as_channel(channel: Any, values: np.ndarray) -> int:
+    """The number of a channel that the paths have."""
+    channel = as_count("channel", channel, 0)
+    if channel >= values.shape[-1]:
+        raise ValueError(
+            f"`channel` is {channel}, but the paths have {values.shape[-1]} "
+            "channels, numbered from 0."
+        )
+    return channel
 
 
 def as_sample(name: str, paths: Any, ts: Any) -> tuple[np.ndarray, np.ndarray]:

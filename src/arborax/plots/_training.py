@@ -68,7 +68,7 @@ def training_curve(
     drawn = np.concatenate([line.get_ydata() for line in ax.lines])
     ax.set_yscale("log" if np.nanmin(drawn) > 0 else "linear")
     ax.set(xlabel="step", ylabel=quantity.replace("_", " "))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.locator_params(axis="x", integer=True)
     if label is not None:
         ax.legend()
     return ax

@@ -13,7 +13,7 @@ from ..algebra import AbstractHopfAlgebra
 from ..paths import (
     add_basepoint,
     SampledPath,
-    split_by_knots,
+    windows_at_known_times,
     windows_by_points,
     windows_by_time,
 )
@@ -224,23 +224,9 @@ def rough_path(
 def _cut_by_time(
     ts: Any, source: SampledPath, knots: Any, max_points: int | None
 ) -> SampledPath:
-    """Windows between knots; a static plan whenever the given times are not traced.
-
-    Inside `jit` the times of `source` are traced even if the caller passed constants,
-    so the caller's own array decides.
-    """
-    if (
-        ts is None
-        or not is_concrete(ts, knots)
-        or source.lengths is not None
-        or max_points is not None
-    ):
-        return windows_by_time(source, knots, max_points=max_points)
-    plan = split_by_knots(ts, knots)
-    brackets = source.brackets
-    return SampledPath(
-        jnp.asarray(plan.times, source.ts.dtype),
-        plan.values(source.xs),
-        brackets=None if brackets is None else plan.brackets(brackets),
-        check=False,
-    )
+    """Windows between knots; whether times are known is decided by the caller's own
+    array, since those of `source` are traced inside `jit` even if they are constant."""
+    if ts is not None and is_concrete(ts, knots):
+        if source.lengths is None and max_points is None:
+            return windows_at_known_times(source, ts, knots)
+    return windows_by_time(source, knots, max_points=max_points)

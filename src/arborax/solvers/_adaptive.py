@@ -159,10 +159,10 @@ def solve_adaptive(
     Shares add up to one, so that local errors add up to about the tolerance, with no
     account of how the equation amplifies them. The share of a window is the mean of
     two: of the time span, and of the sum of squared increments of the driver over the
-    finest intervals, so that a short stretch which moves much may err much.
+    finest intervals, so that a short stretch of much movement may have a larger error.
 
-    The loop runs on the host, so it cannot be jitted or differentiated: it is
-    for inference and for preparing data, for instance to choose the knots of a training
+    The loop runs on the host, so it cannot be jitted or differentiated: it is for
+    inference and for preparing data, for instance to choose the knots of a training
     set.
 
     **Arguments:**

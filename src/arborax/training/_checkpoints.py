@@ -77,7 +77,7 @@ class FolderLock:
                 ) from None
             except OSError:
                 pass  # a file system without locks
-            # Who it is, for the message above; on a full disk it stays nameless.
+            # The process, for the message above; a full disk leaves it out.
             with contextlib.suppress(OSError):
                 self._file.truncate(0)
                 self._file.write(f"{os.getpid()}\n")
@@ -94,12 +94,12 @@ class FolderLock:
 class FileCheckpoints:
     """Checkpoints as files `checkpoint-<step>.abx` in a folder: the last `keep` steps.
 
-    Each is written beside, flushed and renamed, and only then is the oldest removed: a
-    kill at any moment leaves at least one whole checkpoint once there was one. A file
-    that cannot be read or fails its checksums (a failing disk) is passed over with a
-    warning. Within the context `lock`, which `fit` holds for the whole run, and during
-    each save the folder belongs to this process; another one that wants to write there
-    gets an error.
+    Each is written to a temporary file, flushed and renamed, and only then is the
+    oldest removed: a kill at any moment leaves at least one whole checkpoint once there
+    was one. A file that cannot be read or fails its checksums (a failing disk) is
+    passed over with a warning. Within the context `lock`, which `fit` holds for the
+    whole run, and during each save the folder belongs to this process; another one that
+    wants to write there gets an error.
     """
 
     def __init__(self, folder: str | os.PathLike, keep: int = 2):

@@ -100,7 +100,7 @@ def fit(
     - `resume`: continue from the newest checkpoint in the folder, which must belong to
         a run with the same key, data size and model (`steps` may be larger). If false,
         old checkpoints in the folder are removed.
-    - `log`: a JSONL file, begun again or, in a resumed run, continued; default
+    - `log`: a JSONL file, overwritten or, in a resumed run, continued; default
         `log.jsonl` in the checkpoint folder, if there is one.
     - `log_every`: steps between its training records.
     - `trackers`: further trackers, see `arborax.training.trackers`.

@@ -27,7 +27,7 @@ class InterruptGuard:
     def __enter__(self) -> "InterruptGuard":
         if threading.current_thread() is threading.main_thread():
             current = signal.getsignal(signal.SIGINT)
-            # Only Python's own handler is replaced: another one has its own plan.
+            # Only Python's default handler is replaced; others are left in place.
             if current is signal.default_int_handler:
                 self._previous = signal.signal(signal.SIGINT, self._handle)
                 self._active = True

@@ -41,7 +41,7 @@ class Clock:
 
 @dataclasses.dataclass(frozen=True)
 class Schedule:
-    """How long, and how often what is done (in steps)."""
+    """The length of a run and the intervals between its actions, in steps."""
 
     steps: int
     validate_every: int
@@ -52,7 +52,7 @@ class Schedule:
 
 @dataclasses.dataclass
 class Run:
-    """One run of `fit`: everything it needs, and how far it is."""
+    """One run of `fit`: its parts and its progress."""
 
     place: Placement
     source: Any
@@ -88,7 +88,7 @@ class Run:
         return state.params if state.averaged is None else state.averaged
 
     def emit(self, kind: Any, record: dict[str, Any], step: int | None = None) -> None:
-        """Tells trackers and hooks."""
+        """Passes a record to trackers and hooks."""
         step = self.step if step is None else step
         often = kind == "step"
         if not often or step % self.schedule.log_every == 0:
@@ -164,7 +164,7 @@ class Run:
         return None if per_epoch is None else step // per_epoch
 
     def drain(self, keep: int = 0) -> None:
-        """Takes in the outputs of all but the last `keep` steps; finds failures."""
+        """Records the outputs of all but the last `keep` steps; finds failures."""
         while len(self._pending) > keep and self.failure is None:
             index, output = self._pending.popleft()
             scalars = {
@@ -246,7 +246,7 @@ class Run:
         return "interrupted" if interrupted else "hook" if hooked else None
 
     def run(self, guard: InterruptGuard) -> StopReason:
-        """Steps until there is a reason to stop."""
+        """Takes steps until there is a reason to stop."""
         schedule = self.schedule
         lag = 0 if self.hooks else 1
         if self.validator is not None and self.step == 0:
@@ -326,7 +326,7 @@ class Run:
         return text
 
     def result(self, stop: StopReason) -> FitResult:
-        """Packs up."""
+        """The result of the run."""
         failed = self.failure is not None and self.state.averaged is None
         last = self.state.good if failed else self.shown
         chosen = last if self.best_params is None else self.best_params

@@ -1,4 +1,4 @@
-"""Classes and functions that files may name: a file never brings code of its own."""
+"""Classes and functions that files may name, since a file holds no code."""
 
 import dataclasses
 import inspect

@@ -6,7 +6,7 @@ second. A metric of two samples is never zero for a perfect model: print it besi
 `self_floor`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._inputs import as_count, as_number, as_real
+from .._inputs import as_count, as_real
 from .._values import shown
 
 
@@ -90,28 +90,6 @@ def wasserstein1(x: Samples, y: Others) -> Result:
     xp = _namespace(x, y)
     values, gap = _distribution_gap(x, y)
     return xp.sum(xp.abs(gap[:-1]) * xp.diff(values, axis=0), axis=0)
-
-
-def quantile_errors(
-    x: Samples,
-    y: Others,
-    levels: Sequence[float] = (0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99),
-) -> Float[Array | np.ndarray, "levels ..."]:
-    """Differences of the quantiles of `x` (generated) and `y` (true), by level."""
-    x, y = _real("x", x), _real("y", y)
-    if x.shape[1:] != y.shape[1:]:
-        raise ValueError(
-            "two samples need equal shapes but for their sizes, got "
-            f"{x.shape} and {y.shape}."
-        )
-    if not isinstance(levels, list | tuple | np.ndarray) or not len(levels):
-        raise TypeError(f"`levels` must be a list of numbers, got {shown(levels)}.")
-    for level in levels:
-        if not as_number("levels", level, 0) <= 1:
-            raise ValueError(f"`levels` lie between 0 and 1, got {shown(levels)}.")
-    xp = _namespace(x, y)
-    p = xp.asarray(levels, dtype=x.dtype)
-    return xp.quantile(x, p, axis=0) - xp.quantile(y, p.astype(y.dtype), axis=0)
 
 
 def window_returns(
@@ -204,7 +182,7 @@ def excess_kurtosis(paths: Paths, window: int = 1) -> Batched:
 def path_statistics(
     paths: Float[Array | np.ndarray, "paths times channels"], window: int = 1
 ) -> dict[str, Any]:
-    """Numbers of each path and channel whose laws users compare, `(paths, channels)`.
+    """Statistics of each path and channel whose laws are compared, `(paths, channels)`.
 
     The level at a half and at the end of the time and the largest level, less the
     start; realised variance, tails (excess kurtosis of returns), autocorrelation of

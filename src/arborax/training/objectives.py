@@ -20,8 +20,8 @@ SMALL = 1e-6  # of a realised variance, about that of a quiet step
 
 
 def squared_distance(features: Float[Array, "paths features"]) -> Float[Array, ""]:
-    """Squared norm of the mean of centred features, without the bias of small batches,
-    which would otherwise pay for the spread of their mean. May be negative."""
+    """Squared norm of the mean of centred features, without the bias of small batches.
+    May be negative."""
     count = features.shape[0]
     total = jnp.sum(jnp.square(jnp.sum(features, axis=0)))
     return (total - jnp.sum(jnp.square(features))) / (count * (count - 1))
@@ -187,5 +187,5 @@ def _energy(steps: Array) -> Float[Array, "paths steps channels"]:
 
 
 def _positive(values: np.ndarray) -> np.ndarray:
-    """Ones in place of zeros: what does not vary needs no unit."""
+    """Ones in place of zeros, for what does not vary."""
     return np.where(values > 0, values, 1).astype(values.dtype)

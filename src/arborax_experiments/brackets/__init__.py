@@ -1,6 +1,7 @@
 """Experiment `brackets`: what an objective that sees brackets is good for."""
 
 import dataclasses
+import math
 from typing import Any
 
 import jax.numpy as jnp
@@ -15,7 +16,6 @@ from ..generation import generate
 from ..harness import (
     AbstractTask,
     by_setting,
-    footing_table,
     mean_cells,
     pyplot,
     run_table,
@@ -37,11 +37,12 @@ OBJECTIVES: dict[str, tuple[Any, bool, bool]] = {
     "geometric-bracket": ("geometric", False, True),
 }
 SCORES = {
-    "volatility": "|log volatility|",
-    "bracket": "KS bracket",
-    "excess": "KS maxima between",
-    "points": "KS at points",
+    "volatility": "error of log volatility x 100",
+    "bracket": "KS of the bracket",
+    "excess": "KS of maxima between",
+    "points": "KS at the nine points",
 }
+SCALES = {"volatility": 100}  # of tables; KS statistics are stored times 100
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,6 +83,12 @@ class Config(TrainingConfig):
     def times(self) -> int:
         return self.intervals * self.fine + 1
 
+    @property
+    def substeps(self) -> int:
+        """Solver steps per hidden step: Heun's method is stable while rate times step
+        is below two, and the fastest start must be inside."""
+        return math.ceil(self.start * self.kappa / (self.times - 1) / 2)
+
 
 class BracketsTask(AbstractTask):
     """Fast reversion with a random variance, seen at few points: one generator, trained
@@ -94,7 +101,7 @@ class BracketsTask(AbstractTask):
         "ito": "Itô, realised",
         "branched": "branched, realised",
         "branched-supplied": "branched, supplied",
-        "geometric-bracket": "geometric of (t, x, <x>)",
+        "geometric-bracket": "control: geometric of (t, x, bracket)",
     }
     introduction = """<p>One B-NRDE, trained under five objectives on nine observed
 points of a fast Ornstein-Uhlenbeck process whose stationary variance is random.
@@ -145,11 +152,11 @@ above its observed neighbours, in the mean over a path.</p>"""
             return mmd(values, target, features, brackets_x=given, unbiased=True)
 
         # An argument and no constant: one compiled program serves every rate.
-        def data(key, step):
+        def batch(key, step):
             return features, target
 
         rate, steps = config.learning_rate, config.iterations
-        yield Stage(config.model, objective, data, None, steps, rate, loss_every=10)
+        yield Stage(config.model, objective, batch, None, steps, rate, loss_every=10)
 
     def score(self, fitted, config, data, *, key, seed):
         _, test, other = data
@@ -168,17 +175,18 @@ above its observed neighbours, in the mean over a path.</p>"""
         columns = [f"{value:g}" for value in rates]
         out = []
         for score, title in SCORES.items():
-            floor = [group[0]["floor"][score] for group in rates.values()]
+            scale = SCALES.get(score, 1)
+            floor = [scale * g[0]["floor"][score] for g in rates.values()]
             lines = [("floor: a second true sample", mean_cells([floor]))]
             for name, label in self.models.items():
                 cells = [self.cell(group, name, score) for group in rates.values()]
                 lines.append((label, cells))
             out.append(Table(f"{title}, by kappa Delta", columns, lines))
-        title = "geometric less row, |log volatility|: mean over seeds, 95 % interval"
+        title = f"{SCORES['volatility']}: geometric less row, 95 % interval"
+        title += " (*: leaves out zero)"
         return [
             *out,
             Table(title, columns, self.gains(results)),
-            footing_table(self, results, self.models),
             run_table(self, results),
         ]
 
@@ -188,41 +196,38 @@ above its observed neighbours, in the mean over a path.</p>"""
         return mean_cells([[value] for value in found])[0] if found else "-"
 
     def gains(self, results):
-        """Paired differences: a seed has the same start and noise in every row."""
-        lines = []
-        for name, label in list(self.models.items())[1:]:
-            cells = []
-            for group in by_rate(results).values():
-                first, second = (errors(group, row) for row in ("geometric", name))
-                both = sorted(set(first) & set(second))
-                found = np.array([first[k] - second[k] for k in both])
-                if len(found) < 2:
-                    cells.append("-")
-                    continue
-                half = stats.t.ppf(0.975, len(found) - 1) * stats.sem(found)
-                cells.append(f"{found.mean():.2f}±{half:.2f}")
-            lines.append((label, cells))
-        return lines
+        """Differences by row and rate; the last line is that of the third
+        hypothesis."""
+        names = list(self.models)
+        pairs = [("geometric", name, self.models[name]) for name in names[1:]]
+        control = "hypothesis 3: control less branched, supplied"
+        pairs.append(("geometric-bracket", "branched-supplied", control))
+        return [
+            (label, [difference_cell(g, *pair) for g in by_rate(results).values()])
+            for *pair, label in pairs
+        ]
 
     def figures(self, results):
         groups = by_rate(results)
-        figure, axes = pyplot().subplots(1, 2, figsize=(9, 3.2))
-        titles = {"volatility": "|log volatility|", "excess": "KS of maxima between"}
+        figure, axes = pyplot().subplots(1, 2, figsize=(9, 3.4))
+        titles = {name: SCORES[name] for name in ("volatility", "excess")}
         for ax, (score, title) in zip(axes, titles.items()):
-            for name, label in list(self.models.items())[1:]:
-                xs, ys = [], []
-                for value, group in groups.items():
-                    found = [errors(group, row, score) for row in ("geometric", name)]
-                    if all(found):
-                        means = [np.mean(list(part.values())) for part in found]
-                        xs.append(value)
-                        ys.append(means[0] / means[1])
-                ax.plot(xs, ys, "o-", label=label)
-            ax.axhline(1, color="grey", linewidth=1)
-            ax.set(xscale="log", yscale="log", xlabel="kappa Delta", title=title)
-        axes[0].set_ylabel("error, geometric / row")
+            for place, (name, label) in enumerate(list(self.models.items())[1:]):
+                found = {
+                    k: difference(g, "geometric", name, score)
+                    for k, g in groups.items()
+                }
+                found = {k: v for k, v in found.items() if v}
+                # A little apart, so that intervals do not hide each other.
+                xs = [k * 1.06 ** (place - 1.5) for k in found]
+                means, halves = zip(*found.values()) if found else ((), ())
+                ax.errorbar(xs, means, halves, fmt="o-", capsize=2, label=label)
+            ax.axhline(0, color="grey", linewidth=1)
+            ax.set(xscale="log", xlabel="kappa Delta", title=title)
+            ax.set_xlim(min(groups) / 1.5, max(groups) * 1.5)
+        axes[0].set_ylabel("gain: geometric less row")
         axes[0].legend(fontsize=6)
-        yield "gain over the geometric objective", figure
+        yield "gain over the geometric objective, with 95 % intervals", figure
 
 
 def by_rate(results):
@@ -235,8 +240,30 @@ def by_rate(results):
 
 
 def errors(results, model, score="volatility"):
-    """A score of one row, by seed."""
-    return {r["seed"]: r["scores"][score] for r in results if r["model"] == model}
+    """A score of one row, by seed, in the units of tables."""
+    scale = SCALES.get(score, 1)
+    rows = [r for r in results if r["model"] == model]
+    return {r["seed"]: scale * r["scores"][score] for r in rows}
+
+
+def difference(results, first, second, score="volatility"):
+    """Mean over seeds of the first row less the second, and half of the 95 %
+    t-interval. Pairs: within a seed all rows share start and noise."""
+    both = [errors(results, name, score) for name in (first, second)]
+    seeds = sorted(set(both[0]) & set(both[1]))
+    found = np.array([both[0][k] - both[1][k] for k in seeds])
+    if len(found) < 2:
+        return None
+    half = stats.t.ppf(0.975, len(found) - 1) * stats.sem(found)
+    return float(found.mean()), float(half)
+
+
+def difference_cell(results, first, second):
+    """The same in words; a star where the interval leaves out zero."""
+    if (found := difference(results, first, second)) is None:
+        return "-"
+    mean, half = found
+    return f"{mean:.1f}±{half:.1f}" + " *" * (abs(mean) > half)
 
 
 def scores(ours: np.ndarray, test: np.ndarray, config: Config) -> dict[str, float]:

@@ -64,7 +64,7 @@ class Generator(eqx.Module):
     ):
         """**Arguments:**
 
-        - `config`: `hidden`, `width`, `depth` and `window`.
+        - `config`: `hidden`, `width`, `depth`, `window` and `substeps`.
         - `rate`: $r$ before training.
         - `dtype`, `key`: of the weights.
         """
@@ -81,6 +81,7 @@ class Generator(eqx.Module):
                 1 + NOISE, config.hidden, activation=jax.nn.silu, **sizes, key=start
             ),
             window=config.window,
+            substeps=config.substeps,
             basepoint=False,
             dtype=dtype,
         )

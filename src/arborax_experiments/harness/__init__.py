@@ -21,7 +21,6 @@ from .sweeps import parse_range as parse_range, sweep as sweep
 from .tables import (
     by_model as by_model,
     by_setting as by_setting,
-    footing_table as footing_table,
     Lines as Lines,
     mean_cells as mean_cells,
     percent_cells as percent_cells,

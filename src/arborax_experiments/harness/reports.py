@@ -1,4 +1,4 @@
-"""The report of an experiment: one HTML page that needs nothing else."""
+"""The report of an experiment: one self-contained HTML page."""
 
 import html
 import os
@@ -8,7 +8,7 @@ from typing import Any
 from arborax.plots import html_image, html_page
 
 from .figures import training_curves
-from .tables import provenance, Results
+from .tables import footing_table, provenance, Results
 from .task import AbstractTask
 
 
@@ -33,12 +33,14 @@ def report(
     for title, group in task.groups(results).items():
         body.append(f"<h2>{html.escape(title).capitalize()}</h2>")
         body.append(f"<p><code>{html.escape(provenance(group))}</code></p>")
-        body += [table.html for table in task.tables(group)]
+        found = [*task.tables(group), footing_table(task, group)]
+        body += [table.html for table in found]
         body.append(html_image("training", training_curves(task, group)))
         body += [html_image(*figure) for figure in task.figures(group)]
         for result in group:
-            body.append(run_heading(task.label(result), result))
-            body += [html_image(*figure) for figure in task.run_figures(result)]
+            figures = [html_image(*figure) for figure in task.run_figures(result)]
+            if figures:
+                body += [run_heading(task.label(result), result), *figures]
     return html_page(task.name, body, file)
 
 

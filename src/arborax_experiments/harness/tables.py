@@ -58,7 +58,8 @@ def table(task: Any, results: Results) -> str:
     parts = []
     for title, group in task.groups(results).items():
         parts.append("\n".join([*filter(None, [title]), provenance(group)]))
-        parts += [one.text for one in task.tables(group)]
+        found = [*task.tables(group), footing_table(task, group)]
+        parts += [one.text for one in found]
     return "\n\n".join(parts)
 
 
@@ -159,22 +160,36 @@ RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
-def footing_table(task: Any, results: Results, labels: Mapping[str, str]) -> Table:
-    """What each model was given: parameters, paths seen in training (steps times
-    batch), CPU seconds of a run, learning rate, and how many rates were tried."""
-    columns = ["parameters", "paths seen", "CPU s", "learning rate", "rates tried"]
+def footing_table(task: Any, results: Results) -> Table:
+    """What each row was given: parameters, data seen in training (steps times batch),
+    CPU seconds of a run, the learning rate, and how many rates were tried: those of
+    stored runs, or what `task.rates_tried` says of earlier trials."""
+    columns = ["parameters", "data seen", "CPU s", "learning rate", "rates tried"]
+    rows: dict[str, Results] = collections.defaultdict(list)
+    for result in results:
+        rows[task.label(result)].append(result)
     lines: Lines = []
-    for name, label, group in by_model(results, labels):
-        seen = [
-            sum(s["steps"] for s in r["stages"]) * r["config"]["batch"] for r in group
-        ]
-        trained = bool(group[0]["stages"])
-        rate = f"{group[0]['config']['learning_rate']:g}" if trained else "-"
-        tried = task.rates_tried.get(name, "1") if trained else "-"
-        cells = [str(group[0]["parameters"]), str(max(seen))]
+    for label, group in rows.items():
+        first = group[0]
+        seeds = len({r["seed"] for r in group})
+        cells = [str(first.get("parameters") or "-"), "-"]
         cells.append(f"{np.mean([r['cpu_seconds'] for r in group]):.0f}")
-        lines.append((label, [*cells, rate, tried]))
+        if first["stages"]:
+            cells[1] = str(max(map(_data_seen, group)))
+            rates = sorted({r["config"]["learning_rate"] for r in group})
+            tried = task.rates_tried.get(first["model"], "1")
+            cells.append(" ".join(f"{rate:g}" for rate in rates))
+            cells.append(str(len(rates)) if len(rates) > 1 else tried)
+        else:
+            cells += ["-", "-"]
+        lines.append((with_seeds(label, seeds), cells))
     return Table("equal footing", columns, lines)
+
+
+def _data_seen(result: dict[str, Any]) -> int:
+    """Paths, windows or series that the steps of all stages were made with."""
+    steps = sum(stage["steps"] for stage in result["stages"])
+    return steps * result["config"]["batch"]
 
 
 def run_table(

@@ -8,15 +8,15 @@ from ..harness import TrainingConfig
 
 @dataclasses.dataclass(frozen=True)
 class Config(TrainingConfig):
-    """One run of the experiment `recovery`, but for the seed.
+    """One run of the experiment `recovery`, without the seed.
 
-    **Fields** beside those of `TrainingConfig`:
+    **Fields**, in addition to those of `TrainingConfig`:
 
     - `data`: `"BasicMotions"` or `"JapaneseVowels"` (classes of series) or
         `"PPG-DaLiA"` (heart rates).
     - `folder`: of the data, as [`arborax.datasets.read_aeon`][] and
-        [`arborax.datasets.read_ppg_dalia`][] take it; series that `aeon` ships are
-        found without.
+        [`arborax.datasets.read_ppg_dalia`][] take it; series that `aeon` ships need no
+        folder.
     - `double`: train in double precision.
     """
 

@@ -1,4 +1,4 @@
-"""Series with classes, or with heart rates, in one form."""
+"""Series with classes or heart rates, in one form."""
 
 import dataclasses
 from typing import Any
@@ -31,7 +31,7 @@ class Series:
 
     @property
     def channels(self) -> int:
-        """Of the paths, time included."""
+        """Number of channels, time included."""
         return self.train[0].shape[-1]
 
 
@@ -71,14 +71,14 @@ def _standard(part: LabelledSeries, scale, times: int) -> np.ndarray:
 
 
 def _timed(values: np.ndarray, dtype: Any) -> np.ndarray:
-    """With time from 0 to 1 as the first channel."""
+    """Paths with time from 0 to 1 as the first channel."""
     clock = np.linspace(0, 1, values.shape[1])[None, :, None]
     clock = np.broadcast_to(clock, (*values.shape[:2], 1))
     return np.concatenate([clock, values], axis=-1).astype(dtype)
 
 
 def loss_of(series: Series, outputs: Any, targets: Any) -> Any:
-    """Cross-entropy of the last output, or mean square error of outputs put on the
+    """Cross-entropy of the last output, or mean squared error of outputs put on the
     times of the rates by linear interpolation."""
     if series.classes:
         logits = outputs[:, -1]

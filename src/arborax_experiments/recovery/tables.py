@@ -7,15 +7,14 @@ import numpy as np
 from ..harness import AbstractTask, Lines, Results, Table
 
 
-# Mean square errors on PPG-DaLiA: of both models after 10 epochs, arXiv:2606.05272, and
-# of log-NCDE in the comparison of its authors, another protocol.
+# Mean squared errors on PPG-DaLiA: of both models after 10 epochs (arXiv:2606.05272),
+# and of log-NCDE as its authors measured it, by another protocol.
 PUBLISHED = {
     "both models, published; not reproduced: data not available": 0.134,
     "log-NCDE, published by its authors; not reproduced: data not available": 0.0956,
 }
-TITLE = (
-    "PPG-DaLiA: arborax run ppg-dalia --model all --setting paper --set folder=FOLDER"
-)
+COMMAND = "arborax run ppg-dalia --model all --setting paper --set folder=FOLDER"
+TITLE = f"PPG-DaLiA: {COMMAND}"
 RUNS = ["data", "seed", "identity", "first loss", "last loss", "test loss", "accuracy"]
 RUNS += ["CPU s"]
 CURVES = ["preset", "seed", "steps", "largest relative difference of the losses"]

@@ -1,4 +1,4 @@
-"""The experiments `recovery` and `ppg-dalia`: one identity, seen in training."""
+"""The experiments `recovery` and `ppg-dalia`: an identity checked in training."""
 
 import contextlib
 import dataclasses
@@ -77,7 +77,7 @@ log-NCDE: at equal weights the outputs agree to rounding, and so do loss curves.
         return Score(content)
 
     def groups(self, results: Results) -> dict[str, Results]:
-        """All results in one table: a line names its data."""
+        """All results in one table; each line names its data."""
         return {"": results}
 
     def tables(self, results: Results) -> list[Table]:
@@ -85,7 +85,7 @@ log-NCDE: at equal weights the outputs agree to rounding, and so do loss curves.
 
 
 class PPGDaLiATask(RecoveryTask):
-    """The same on PPG-DaLiA: the setting `paper` by the name of the data."""
+    """The same on PPG-DaLiA: the setting `paper` under the name of the data."""
 
     name = "ppg-dalia"
 
@@ -126,8 +126,8 @@ _outputs = eqx.filter_jit(outputs_of)
 
 
 def identity_gap(config: Config, data: Series, seed: int = 0, count: int = 16) -> float:
-    """The largest difference of the outputs of the two models at equal weights, as a
-    part of the largest output, on a few series."""
+    """The largest difference of the outputs of the two models at equal weights, over
+    the largest output, on a few series."""
     xs = jnp.asarray(data.train[0][:count])
     first, second = (
         _outputs(
@@ -145,7 +145,7 @@ def identity_gap(config: Config, data: Series, seed: int = 0, count: int = 16) -
 
 
 def series_scores(model: Any, data: Series) -> dict[str, float]:
-    """Loss and, with classes, accuracy on the test part."""
+    """Loss and, for classes, accuracy on the test part."""
     xs, targets = data.test
     size = min(128, len(xs))
     parts = []

@@ -1,4 +1,4 @@
-"""Paths that may continue a few observed rotations, with weights to begin with."""
+"""Candidate continuations of a few observed rotations, with initial weights."""
 
 import equinox as eqx
 import jax
@@ -17,10 +17,10 @@ class Bundle(eqx.Module):
     angular velocity $\dot x$ in the body frame: its development, $dR = R\,\hat{dx}$.
 
     - `anchor`: the observation that $x = 0$ stands for, the one in the middle.
-    - `origin`: the time of it.
+    - `origin`: its time.
     - `paths`: `(paths, times, 3)`; the last one stays at the last observation.
-    - `logits`: logarithms of weights to begin with.
-    - `features`: what the weights say of the motion, numbers of order one.
+    - `logits`: logarithms of the initial weights.
+    - `features`: the motion summed up by the weights, numbers of order one.
     """
 
     anchor: Float[Array, "3 3"]
@@ -32,7 +32,7 @@ class Bundle(eqx.Module):
     def rotations(
         self, path: Float[Array, "times 3"], times: Float[Array, " times"]
     ) -> Float[Array, "times 3 3"]:
-        """The development of a path, step by step from the time next to the origin."""
+        """The development of a path, step by step from the time nearest the origin."""
         eye = jnp.eye(3, dtype=path.dtype)
         turns = jax.vmap(lambda u: SO(3).exp(eye, u))(jnp.diff(path, axis=0))
         found = [eye]

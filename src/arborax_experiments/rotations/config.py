@@ -8,13 +8,13 @@ from ..harness import TrainingConfig
 
 @dataclasses.dataclass(frozen=True)
 class Config(TrainingConfig):
-    """One run of the experiment `so-rotation`, but for the seed.
+    """One run of the experiment `so-rotation`, without the seed.
 
-    **Fields** beside those of `TrainingConfig`; `window` is that of window models
-    without one in their name:
+    **Fields**, in addition to those of `TrainingConfig`; `window` is for window models
+    whose name does not give one:
 
     - `trajectories`, `data_seed`, `kinematics`: of free rotation.
-    - `driven`: part of training windows that come from
+    - `driven`: share of the training windows that come from
         [`arborax.datasets.DrivenRotation`][] instead of free rotation.
     - `train_rates`, `correlation`: samples per second at which driven rotation
         is simulated, in equal shares, and the range of its correlation times (s). Free
@@ -23,10 +23,10 @@ class Config(TrainingConfig):
         times count samples.
     - `split`: `"trajectory"`, or `"time"` as published.
     - `points`, `observed`, `stride`: of windows.
-    - `train_noise`, `train_drop`: largest observation noise (rad), and the part of
-        observations missing in half of the windows, in training and validation.
-    - `noise`, `drop`: levels at which the test windows are scored; the drop is applied
-        beside the full windows.
+    - `train_noise`, `train_drop`: largest observation noise (rad), and the share
+        of observations missing in half of the windows, in training and validation.
+    - `noise`, `drop`: levels at which test windows are scored; windows with dropped
+        observations are scored in addition to full ones.
     - `test_windows`, `real_windows`: largest number of each test set.
     - `folder`: recordings ([`arborax.datasets.read_recordings`][]); without it there is
         no sim-to-real evaluation.
@@ -38,12 +38,12 @@ class Config(TrainingConfig):
         `"default"`: that of the model.
     - `bodies`: whether the bank of the B-NRDE on SO(3) and of the mixture has rigid
         bodies of the simulated kind among its laws of motion.
-    - `inertia`: whether the equation of the B-NRDE on SO(3) can learn of a body's
-        moments of inertia, see `Torque`.
+    - `inertia`: whether the equation of the B-NRDE on SO(3) can learn moments of
+        inertia, see `Torque`.
     - `relative`, `driver`: as `RotationForecaster`.
     - `substeps`: of `MNODE`.
-    - `objective`: `"relative"`: the angle, mostly of the forecast, in units of what the
-        better of holding and continuing would miss; `"frobenius"`: as published.
+    - `objective`: `"relative"`: angle, mostly of the forecast, over the error of the
+        better of holding and continuing; `"frobenius"`: as published.
     """
 
     trajectories: int = 2000

@@ -13,15 +13,15 @@ from .savitzky_golay import orthonormal, powers
 
 
 COEFFICIENTS = 5
-_FASTEST = 0.15  # radians per sample; a quadratic says nothing of a faster body
+_FASTEST = 0.15  # radians per sample; a quadratic says nothing about a faster body
 
 
 class Torque(eqx.Module):
-    r"""What twelve noisy orientations say of a body's moments of inertia.
+    r"""What a few noisy orientations tell about a body's moments of inertia.
 
     Without torque $\dot\omega_i = c_i \omega_j \omega_k$ about the principal axes. A
     parabola through the developed observations gives $\omega$, $\dot\omega$ and the
-    deviation $\sigma$ of the latter; with $p_i = \omega_j \omega_k$ the numbers
+    standard error $\sigma$ of the latter; with $p_i = \omega_j \omega_k$ the numbers
     $\dot\omega_i p_i / \sigma^2$ and $p_i^2 / \sigma^2$ are what the likelihood of the
     $c_i$ depends on. They do not change when two axes of the body are reversed.
 
@@ -47,7 +47,7 @@ class Torque(eqx.Module):
         unit = (ts[-1] - ts[0]) / (ts.shape[0] - 1)
         place = ((ts - seen.origin) / unit).astype(dtype)
         there = seen.mask.astype(dtype)[:, None]
-        # Scaled, so that the three columns have about one size.
+        # Scaled so that the three columns have about the same size.
         q, inverse = orthonormal(there * powers(place / 6, 3))
         found = q.T @ seen.values
         residual = jnp.sum((seen.values - q @ found) ** 2)
@@ -67,7 +67,7 @@ class Torque(eqx.Module):
     def velocity(
         self, constants: Float[Array, " 3"], clock: Float[Array, ""]
     ) -> Float[Array, " 3"]:
-        """The velocity that the torque has added, for a unit of the clock."""
+        """The velocity that the torque has added, per unit of the clock."""
         passed = self.length * (clock - self.start)
         return self.length * passed * constants * self.products
 
@@ -79,8 +79,8 @@ class Correction(eqx.Module):
     the control, time moves the clock and turns the state by $a v + b w + c\, w \times
     v$, and the control turns it by $\alpha\, dX + \beta\, v \times dX$. The five
     coefficients are an MLP of clock, context and $|v|^2$. These fields turn with
-    the body. With a `Torque` time also turns the state by what
-    Euler's equations add to the velocity, with three more coefficients as constants.
+    the body. With a `Torque`, time also turns the state by the velocity that Euler's
+    equations add; three more coefficients are their constants.
     """
 
     mlp: MLP

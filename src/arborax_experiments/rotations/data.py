@@ -1,4 +1,4 @@
-"""Simulated windows to train on and to validate with."""
+"""Simulated windows for training and validation."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Kind:
 
     **Fields:**
 
-    - `share`: part of the training windows that are of this kind.
+    - `share`: share of the training windows of this kind.
     - `step`: seconds between samples, or 1 if times count samples.
     - `train`, `validation`: clean windows.
     """
@@ -37,13 +37,13 @@ class Kind:
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """Windows to train on and to validate with.
+    """Windows for training and validation.
 
     **Fields:**
 
     - `kinds`: free rotation, then driven rotation at each rate.
-    - `scales`: for each of them, the scales of errors, `(windows,)`.
-    - `validation`, `validation_scales`: as observed, and scales.
+    - `scales`: the scales of errors for each kind, `(windows,)`.
+    - `validation`, `validation_scales`: observed windows and their scales.
     """
 
     kinds: tuple[Kind, ...]
@@ -95,7 +95,7 @@ def make_kinds(config: Config) -> tuple[Kind, ...]:
             step=1 / rate, times=4 * config.points, correlation=config.correlation
         )
         count = max(4, config.trajectories)
-        # Another seed for each rate: the same velocities would be of no use.
+        # A seed for each rate: equal velocities would add nothing.
         driven = law.sample(count, seed=config.data_seed + 1 + 1000 * number)
         parts = split_rotations(driven.rotations, config.points, config.stride)
         kinds.append(_kind(config.driven / len(rates), 1 / rate, parts, config))
@@ -108,12 +108,12 @@ def _kind(share: float, step: float, parts: tuple, config: Config) -> Kind:
 
 
 def unit(step: float, config: Config) -> float:
-    """The time between samples as models are told it."""
+    """The time between samples that models are given."""
     return step if config.seconds else 1.0
 
 
 def shared(total: int, shares: Sequence[float]) -> list[int]:
-    """Whole numbers of this sum in these shares."""
+    """Whole numbers in these shares that add up to the total."""
     ends = np.round(total * np.cumsum([0.0, *shares])).astype(int)
     return [int(n) for n in np.diff(ends)]
 
@@ -147,7 +147,7 @@ def corrupt(
     rng: np.random.Generator,
 ) -> tuple[Observed, np.ndarray]:
     """Observations with noise of a random level, half of the windows with gaps, and
-    scales that know of the noise."""
+    scales that allow for the noise."""
     count = len(windows)
     gaps = rng.permutation(count) < count // 2
     level = config.train_noise * rng.random(count)

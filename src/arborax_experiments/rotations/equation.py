@@ -34,7 +34,7 @@ class _Start(eqx.Module):
 
 class RotationBNRDE(AbstractExtrapolator):
     r"""A learned extrapolator: a rough differential equation on $SO(3)$, driven by the
-    path that a bank of smoothers and learned gains make of the observations.
+    path that a bank of smoothers and learned gains forms from the observations.
 
     The control is time and the path $X$ of a `RotationMixture`. With $M$ the
     development of $X$, the output is $R = M Z$,
@@ -42,12 +42,11 @@ class RotationBNRDE(AbstractExtrapolator):
     $$dM = M\,\widehat{dX}, \qquad dZ = Z \sum_i \widehat{V_i(Z, t, c)}\, d(t, X)^i,$$
 
     which is $dR = R\,(\mathrm{Ad}_{Z^{-1}} \widehat{dX} + \hat V d(t, X))$ in the
-    moving frame of $M$: exact where the learned fields $V$
-    (`Correction`) vanish, as they do before training, so that the
-    model contains the mixture. The equation begins in the middle of the times and runs
-    forward and backward from there.
+    moving frame of $M$. It is exact where the learned fields $V$ (`Correction`) vanish,
+    as they do before training, so the model contains the mixture. The equation begins
+    in the middle of the times and runs forward and backward from there.
 
-    The control is summed up by its log-signature of depth 2 over windows of `window`
+    The control enters through its log-signature of depth 2 over windows of `window`
     samples and solved by CF-EES(2,5), one step per window: 21 points at `window=10`
     take two steps, one to each side. Brackets are those of $SO(3)$. A rotation of space
     turns the output with it.
@@ -89,7 +88,7 @@ class RotationBNRDE(AbstractExtrapolator):
             basepoint=False,
             key=key,
         )
-        # The fields are made for each window of observations, from `mlp`.
+        # The fields are built from `mlp` for each window of observations.
         self.flow = eqx.tree_at(lambda m: m.vector_field, flow, None)
         self.inertia = inertia
         size = self.mixture.context_size + 2 + inertia * Torque.INPUTS

@@ -1,4 +1,4 @@
-"""Rotations continued beyond their observations: references, and fronts of models."""
+"""Extrapolation of rotations: references, and the front ends of models."""
 
 import abc
 from typing import Any
@@ -18,9 +18,9 @@ class AbstractExtrapolator(eqx.Module):
     """Rotations at any times from a few observed ones.
 
     `extrapolator(ts, rotations, times, mask)`: see `__call__`. All of them commute with
-    a rotation of space (`Hermite(relative=False)` excepted), take irregular times and
-    do not look at missing samples. The unit of time matters only to learned ones with
-    `seconds=True`: these may learn how fast things happen. Batch with `jax.vmap`.
+    a rotation of space (except `Hermite(relative=False)`), take irregular times and
+    ignore missing samples. The unit of time matters only to learned ones with
+    `seconds=True`, which may learn time scales. Batch with `jax.vmap`.
     """
 
     @abc.abstractmethod
@@ -39,7 +39,7 @@ class AbstractExtrapolator(eqx.Module):
         - `rotations`: the observations.
         - `times`: where to evaluate, within the observations or later, in the same
             unit.
-        - `mask`: which observations are there, at least two; all by default.
+        - `mask`: which observations were made, at least two; all by default.
         """
 
 
@@ -106,7 +106,7 @@ class Hermite(AbstractExtrapolator):
 
 
 class Pieces(eqx.Module):
-    """Observations that are there, in front, and the interval a time lies in."""
+    """The observations that were made, in front, and the interval of a time."""
 
     ts: Float[Array, " samples"]
     rotations: Rotations
@@ -122,7 +122,7 @@ class Pieces(eqx.Module):
             order = jnp.argsort(~mask, stable=True)
             self.count = jnp.sum(mask)
             there = jnp.arange(samples) < self.count
-            # Times of what is missing lie beyond all that may be asked for.
+            # Missing samples get times beyond all that may be asked for.
             span = ts[-1] - ts[0]
             late = ts[-1] + 1e3 * span * (1 + jnp.arange(samples, dtype=ts.dtype))
             self.ts = jnp.where(there, ts[order], late)
@@ -132,12 +132,12 @@ class Pieces(eqx.Module):
 
     @property
     def last(self) -> tuple[Array, Array]:
-        """The last observation that is there."""
+        """The last observation that was made."""
         return self.ts[self.count - 1], self.rotations[self.count - 1]
 
     def find(self, t):
-        """The interval of a time, and the part of it that has passed: above one after
-        the last observation."""
+        """The interval of a time, and the fraction of it that has passed: above one
+        after the last observation."""
         k = jnp.clip(jnp.sum(self.ts <= t) - 1, 0, self.count - 2)
         part = (t - self.ts[k]) / (self.ts[k + 1] - self.ts[k])
         return k, part.astype(self.rotations.dtype)

@@ -23,7 +23,8 @@ class RotationForecaster(AbstractExtrapolator):
     turned so that the middle observation is the identity, which makes any model commute
     with rotations of space. The driver is time and the rotation vector,
     `driver="chart"`, or the nine entries, `"matrix"`. Time runs from 0 to 1, or with
-    `seconds` as it is, zero at the last sample: its first value then tells the rate.
+    `seconds` in its own unit up to zero at the last sample, so that its first value
+    shows the rate.
     """
 
     front: AbstractExtrapolator

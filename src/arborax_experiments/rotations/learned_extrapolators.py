@@ -1,4 +1,4 @@
-"""Extrapolators with weights: a polynomial, and an MLP."""
+"""Extrapolators with trained weights: a polynomial and an MLP."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from .extrapolators import AbstractExtrapolator, Pieces
 from .savitzky_golay import SavitzkyGolayRotation
 
 
-CONTEXT = 16  # numbers that the encoder makes of the observations
+CONTEXT = 16  # size of the context
 
 
 class SavitzkyGolay(AbstractExtrapolator):
@@ -71,11 +71,11 @@ class SavitzkyGolay(AbstractExtrapolator):
 
 
 class MLPExtrapolator(AbstractExtrapolator):
-    r"""An MLP reads the observations, another one continues them.
+    r"""One MLP reads the observations, another continues them.
 
     Observations are put on `observed` equal steps by geodesics, in the chart
-    $\log(R_c^\top R)$ about the last of them; the encoder makes a context of them, the
-    decoder a rotation vector of time and context, shifted so that the path is
+    $\log(R_c^\top R)$ about the last of them; the encoder turns them into a context,
+    the decoder maps time and context to a rotation vector, shifted so that the path is
     continuous. The observed part is geodesic. With `seconds` the encoder is also told
     the mean step of the observations.
     """
@@ -96,7 +96,7 @@ class MLPExtrapolator(AbstractExtrapolator):
         """**Arguments:**
 
         - `observed`: number of equal steps the observations are put on.
-        - `seconds`: times are in seconds, and that matters.
+        - `seconds`: whether times are in seconds and the model is told the rate.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """
@@ -131,7 +131,7 @@ class MLPExtrapolator(AbstractExtrapolator):
 
 
 def log_step(ts: Float[Array, " samples"], dtype: Any) -> Float[Array, ""]:
-    """The logarithm of the mean step in units of 0.1 s: what a model is told of the
+    """The logarithm of the mean step in units of 0.1 s, from which a model knows the
     rate."""
     step = (ts[-1] - ts[0]) / (ts.shape[0] - 1)
     return jnp.log(10 * step).astype(dtype)

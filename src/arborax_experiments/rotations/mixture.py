@@ -27,8 +27,8 @@ class RotationMixture(AbstractExtrapolator):
     (`MotionBank`); the forecast is the development of $X_t =
     \sum_p g_p(t, c)\, x^p_t$, with gains that are positive, of sum one, and begin at
     the softmax of the logits. An MLP of time and context $c$ corrects them; the
-    context is what `rotation_statistics` and the bank say of the
-    observations, and with `seconds` the logarithm of the mean step. A rotation of space
+    context consists of `rotation_statistics`, the features of the bank and, with
+    `seconds`, the logarithm of the mean step. A rotation of space
     turns the output with it; so does one of the body if the bank has no bodies.
     """
 
@@ -49,10 +49,10 @@ class RotationMixture(AbstractExtrapolator):
     ):
         """**Arguments:**
 
-        - `drivers`: a bank, or extrapolators whose paths are taken; default
+        - `drivers`: a bank, or extrapolators whose paths are used; default
             `MotionBank()`.
         - `width`, `depth`: of the MLP.
-        - `seconds`: times are in seconds, and that matters.
+        - `seconds`: whether times are in seconds and the model is told the rate.
         - `dtype`: of the weights.
         - `key`: a JAX random key.
         """

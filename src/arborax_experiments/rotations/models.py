@@ -1,4 +1,4 @@
-"""The models of the table, and what continues their observations."""
+"""The models of the table and their front ends."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,7 +43,7 @@ REFERENCES: dict[str, AbstractExtrapolator] = {
     "Hermite (absolute chart)": Hermite(relative=False),
     **{f"Savitzky-Golay {order}": SavitzkyGolay(order) for order in (1, 2, 3)},
 }
-# The fronts that models have by themselves; the others have a bank of laws of motion.
+# Default front ends; models without one here have a bank of laws of motion.
 FRONTS = {
     "bnrde-euclidean": "mlp",
     "sg-ncde": "sg3",
@@ -64,7 +64,7 @@ def make_model(config: Config, *, key: PRNGKeyArray) -> AbstractExtrapolator:
             key=key,
         )
     if name == "mnode":
-        # It sees one orientation; relative to a later one it would see velocity.
+        # It sees one orientation; relative to a later one it would see the velocity.
         model = models.MNODE(
             width=config.width,
             depth=config.depth,
@@ -123,7 +123,7 @@ def _front(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
 
 
 def _drivers(config: Config, key: PRNGKeyArray) -> Any:
-    """The bank of laws of motion, or the extrapolator asked for alone."""
+    """The bank of laws of motion, or only the extrapolator asked for."""
     if config.extrapolator != "default":
         return [_front(config, key)]
     return MotionBank() if config.bodies else MotionBank(bodies=())

@@ -1,4 +1,4 @@
-"""Laws of motion: what each makes of a few observed rotations, and its evidence."""
+"""Laws of motion: the forecast of each from observed rotations, and its evidence."""
 
 import itertools
 from typing import Any
@@ -21,10 +21,10 @@ class MotionBank(eqx.Module):
     Torque-free laws: a rigid body with given moments of inertia about the axes of its
     frame, the velocity in the middle normal with variance $a^2$; its equation is
     linearised about a velocity fitted to the observations. Under all of them
-    observations are seen with noise of standard deviation $\sigma$, and the common
-    scale is integrated out. Logits are logarithms of the evidence: with them the
-    weighted mean of the paths is the Bayesian forecast under this family. Nothing here
-    is trained.
+    observations carry noise of standard deviation $\sigma$, and the common scale is
+    integrated out. Logits are logarithms of the evidence: with them the
+    weighted mean of the paths is the Bayesian forecast under this family. Nothing is
+    trained.
 
     Slow Gaussian laws at a high ratio are polynomials that stiffen with noise, fast
     ones turn back to where they came from. Integrals over frequency are sums over
@@ -98,8 +98,8 @@ class MotionBank(eqx.Module):
 
     def basis(self, t: Float[Array, " times"]) -> Float[Array, "shapes times terms"]:
         """Integrals from zero of cosines and sines, scaled: independent standard normal
-        coefficients give the law of the path at unit amplitude. Last a constant
-        velocity."""
+        coefficients give the law of the path at unit amplitude. The last shape is a
+        constant velocity."""
         frequencies, weights = self.spectrum()
         f = jnp.asarray(frequencies, t.dtype)[:, None]
         w = jnp.asarray(np.sqrt(weights) / frequencies, t.dtype)[:, None]
@@ -123,8 +123,8 @@ class MotionBank(eqx.Module):
         basis = self.basis(past) * there[None, :, None]
         every = jnp.concatenate([basis, self.basis(future)], axis=1)
         square = jnp.asarray(np.square(self.ratios), dtype)[ratio][:, None, None]
-        # The value at the origin is observed like the others: noise, and ten times its
-        # variance for what is not known.
+        # The value at the origin is observed with noise, like the others; its unknown
+        # level has ten times the variance of the noise.
         level = 10 * there[:, None] * jnp.append(there, jnp.ones_like(future))[None]
         kernel = jnp.einsum("sif,sjf->sij", basis, every)[shape] * square + level[None]
         gram = kernel[:, :, :samples] + jnp.eye(samples, dtype=dtype)[None]
@@ -145,7 +145,7 @@ class MotionBank(eqx.Module):
         )
 
     def _bends(self, seen: Developed, there, past, future) -> tuple[Array, Array]:
-        """How each body leaves the line of its velocity at the origin, before and after
+        """How each body departs from a constant velocity before and after the origin,
         `(1 + bodies, times, 3)`; the velocity is fitted to the observations."""
         none = [jnp.zeros((1, len(t), 3), past.dtype) for t in (past, future)]
         if not self.bodies:

@@ -16,7 +16,7 @@ class SavitzkyGolayRotation(eqx.Module):
     R_c^\top)$ are fitted by a polynomial $\varphi(t)$ of the given order, axis by axis;
     $R(t) = \exp(\varphi(t)) R_c$ is a rotation at every time, also beyond the samples.
     Times may be irregular and samples may be missing; the middle sample is then the
-    nearest one that is there. A body that turns by more than $\pi$ is followed: each
+    nearest one present. A body that turns by more than $\pi$ is followed: each
     vector is taken on the branch of the logarithm closest to the sum of the increments,
     as long as neighbours are less than $\pi$ apart.
 
@@ -46,8 +46,8 @@ class SavitzkyGolayRotation(eqx.Module):
         - `rotations`: the samples.
         - `order`: of the polynomial, less than the number of samples.
         - `weights`: positive weights of the samples; equal by default.
-        - `mask`: which samples are there, more than `order`; all by default. The others
-            are not looked at.
+        - `mask`: which samples are present, more than `order`; all by default. The
+            others are ignored.
         """
         count = rotations.shape[0]
         if not 0 <= order < count:
@@ -84,7 +84,7 @@ class SavitzkyGolayRotation(eqx.Module):
 class RotationChart(eqx.Module):
     r"""Rotation vectors of samples about the middle one, $\log(R_k R_c^\top)$.
 
-    - `mask`: which samples are there; vectors of the others are zero.
+    - `mask`: which samples are present; vectors of the others are zero.
     - `place`: times about that of the middle sample, in units of `span`.
     """
 

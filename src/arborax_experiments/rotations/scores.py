@@ -1,4 +1,4 @@
-"""Scores of forecasters, and those of the references, which are kept."""
+"""Scores of forecasters, and stored scores of the references."""
 
 import dataclasses
 import hashlib
@@ -35,8 +35,8 @@ def _references(arrays):
 
 
 def forecasts(function: Any, seen: Observed, block: int = 512) -> Any:
-    """`function((ts, rotations, mask, times))` in blocks of one size, the last one
-    padded."""
+    """`function((ts, rotations, mask, times))` in blocks of one size, of which the last
+    is padded."""
     count = len(seen.truth)
     parts = []
     for start in range(0, count, block):

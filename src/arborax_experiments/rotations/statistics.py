@@ -1,4 +1,4 @@
-"""Numbers of a few observed rotations that do not change when space or body turns."""
+"""Statistics of observed rotations that do not change when space or body turns."""
 
 import jax
 import jax.numpy as jnp
@@ -11,7 +11,7 @@ from .savitzky_golay import orthonormal, powers, RotationChart
 
 
 STATISTICS = 16
-_FLOOR = 1e-4  # radians; below it a motion counts as none
+_FLOOR = 1e-4  # radians; a smaller motion counts as none
 
 
 def rotation_statistics(
@@ -24,7 +24,7 @@ def rotation_statistics(
     Logarithms of the sizes of the orthogonal polynomial coefficients of orders 1 to 3,
     of the residual, of the last two increments and of second differences; ratios of
     these; cosines between the vectors; the correlation of neighbouring residuals; the
-    age of the last observation and the part that is missing. Times count mean steps of
+    age of the last observation and the share that is missing. Times count mean steps of
     `ts`, so that the unit of time does not matter.
     """
     chart = RotationChart(ts, rotations, mask)

@@ -102,7 +102,7 @@ def means(scores: dict[str, dict[str, float]], figure: str) -> dict[str, float]:
 
 
 def label_of(result: dict[str, Any]) -> str:
-    """The model, and what was changed."""
+    """The model and the changes of its configuration."""
     label = LABELS[result["model"]]
     changes = dict(result.get("changes", {}))
     if front := changes.pop("extrapolator", None):
@@ -147,7 +147,7 @@ def _cells(found: list[dict[str, float]], names: list[str]) -> list[str]:
 
 
 def by_source(names: list[str]) -> dict[str, list[str]]:
-    """Columns of one source each, so that tables stay narrow."""
+    """The columns by source, so that tables stay narrow."""
     parts: dict[str, list[str]] = collections.defaultdict(list)
     for name in names:
         parts[name.split(",")[0]].append(name)
@@ -234,6 +234,8 @@ def published_table(results: Results) -> Table:
     lines += [(LABELS[model], ["-"] * 4 + [cell]) for model, cell in mine.items()]
     title = (
         "as published: twice the mean over all points (M-NODE: once); last column "
-        "ours, twice the mean, clean free rotation"
+        "ours, twice the mean, clean free rotation. Static to unconstrained (Oxford "
+        "Multimotion): not reproduced: data not available; the command would be "
+        "arborax run so-rotation --model all --setting paper --set folder=FOLDER"
     )
     return Table(title, [*PUBLISHED_COLUMNS, "ours"], lines)

@@ -14,6 +14,7 @@ from .config import Config
 from .data import make_training, Training
 from .extrapolators import AbstractExtrapolator
 from .models import forecast, make_model
+from .scheme import scheme
 from .scores import predict, reference_scores, score
 from .tables import columns, label_of, LABELS, means, tables
 from .test_sets import make_test_sets
@@ -98,6 +99,7 @@ without further training.</p>"""
         return tables(self, results)
 
     def figures(self, results: Results) -> Iterator[tuple[str, Any]]:
+        yield "from simulation to recordings", scheme(results)
         yield "forecast errors", error_ratios(results)
 
     def label(self, result: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Windows to score with: simulated ones, and those of recordings."""
+"""Test windows, simulated and recorded."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from .windows import observe, Observed, rotation_windows, split_rotations, Windo
 
 
 def make_test_sets(config: Config) -> dict[str, Observed]:
-    """The windows that models are scored on, by name.
+    """The test windows by name.
 
     `free` with each level of noise, also with gaps; each recording of `config.folder`
     at each rate; orientations integrated from the gyroscopes of `config.motions`.
@@ -43,7 +43,7 @@ def make_test_sets(config: Config) -> dict[str, Observed]:
 
 
 def real_windows(config: Config) -> dict[str, tuple[Windows, float]]:
-    """Windows of recordings and seconds between samples, by name and rate."""
+    """Windows of recordings with the seconds between samples, by name and rate."""
     found: dict[str, tuple[Windows, float]] = {}
     if config.folder is not None:
         for recording in read_recordings(config.folder):

@@ -1,4 +1,4 @@
-"""Windows of orientations to forecast, their splits, and how they are observed."""
+"""Windows of orientations to forecast, their splits and their observations."""
 
 import dataclasses
 from typing import Literal
@@ -67,13 +67,13 @@ def split_rotations(
 
 @dataclasses.dataclass(frozen=True)
 class Observed:
-    """Windows as they are seen.
+    """Windows as a forecaster sees them.
 
     **Fields:**
 
     - `ts`: times of the observations, `(windows, observed)`.
     - `rotations`: what was seen then, `(windows, observed, 3, 3)`.
-    - `mask`: which of them are there, `(windows, observed)`.
+    - `mask`: which of them were made, `(windows, observed)`.
     - `times`: times of all points in the same unit, `(windows, points)`; the first is
         zero.
     - `truth`: the clean windows, `(windows, points, 3, 3)`.
@@ -100,13 +100,13 @@ def observe(
     **Arguments:**
 
     - `windows`: clean rotations.
-    - `observed`: how many samples are seen.
+    - `observed`: number of observed samples.
     - `noise`: standard deviation of the Gaussian rotation vectors (rad) applied in the
         body frame, one for all or one for each window.
-    - `drop`: this part of the observations, rounded, is taken away at random. At least
-        two stay.
-    - `step`: seconds between samples, one for all or one for each window; default 1:
-        times count samples.
+    - `drop`: share of the observations, rounded, that is removed at random. At least
+        two remain.
+    - `step`: seconds between samples, one for all or one for each window; by default
+        1, so that times count samples.
     - `seed`: of NumPy's generator.
     """
     count, points = windows.shape[:2]

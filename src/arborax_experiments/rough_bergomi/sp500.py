@@ -1,5 +1,6 @@
 """Real returns: the S&P 500 in windows, and references that need no training."""
 
+import importlib
 from typing import Any
 
 import equinox as eqx
@@ -16,15 +17,19 @@ BURN_IN = 250  # days until a simulated variance has forgotten its start
 BLOCK = 20  # days of a block of the bootstrap
 
 
-def read_returns() -> Float[np.ndarray, " days"]:
-    """Daily log-returns of the S&P 500, 1999 to 2018 (data of the package `arch`)."""
+def _of_arch(module: str) -> Any:
     try:
-        from arch.data import sp500
+        return importlib.import_module(module)
     except ImportError as error:
         raise ImportError(
             "these data come with the package arch: pip install 'arborax[data]'."
         ) from error
-    return np.diff(np.log(sp500.load()["Adj Close"].to_numpy(np.float64)))
+
+
+def read_returns() -> Float[np.ndarray, " days"]:
+    """Daily log-returns of the S&P 500, 1999 to 2018 (data of the package `arch`)."""
+    prices = _of_arch("arch.data.sp500").load()["Adj Close"]
+    return np.diff(np.log(prices.to_numpy(np.float64)))
 
 
 def read_windows(steps: int) -> Splits:
@@ -93,8 +98,6 @@ def reference(name: str) -> Any:
     returns = returns[: int(0.6 * len(returns))]
     if name == "bootstrap":
         return Bootstrap(returns.astype(np.float32))
-    from arch import arch_model
-
+    found = _of_arch("arch").arch_model(100 * returns, p=1, q=1).fit(disp="off")
     # In the order mean, omega, alpha, beta.
-    found: Any = arch_model(100 * returns, p=1, q=1).fit(disp="off").params
-    return Garch(*map(float, found.to_numpy()))
+    return Garch(*map(float, found.params.to_numpy()))

@@ -8,7 +8,6 @@ from .. import baselines
 from ..harness import (
     AbstractTask,
     by_model,
-    footing_table,
     Lines,
     mean_cells,
     percent_cells,
@@ -43,9 +42,8 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
     published metric, and the runs."""
     first = results[0]["scores"]
     if results[0]["config"].get("data", "simulated") == "sp500":
-        footing = footing_table(task, results, LABELS)
         own = {"p-value": _p_values}
-        return [_large(results), footing, run_table(task, results, own)]
+        return [_large(results), run_table(task, results, own)]
     pooled = [
         ("floor (true against true)", percent_cells([first["floor"]])),
         ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
@@ -79,7 +77,6 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
             f"the same, mean over {first['fresh_sets']} fresh test sets", names, fresh
         ),
         Table("per-batch KS x 100, as published", marginals, batch),
-        footing_table(task, results, LABELS),
         run_table(task, ordered, own),
     ]
 

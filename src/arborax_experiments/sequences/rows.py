@@ -2,6 +2,7 @@
 
 import functools as ft
 import importlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -45,38 +46,56 @@ def kernel_machine(config: Config, data: Parts, seed: int, calculus: str) -> Any
     return SignatureKernelClassifier(kind, 3)
 
 
-def reservoir(config: Config, data: Parts, seed: int, calculus: str) -> Any:
-    """Fewer states for many series: the matrix of features has at most ten million
-    numbers, so that its ridge regression takes seconds."""
-    most = 10**7 // (11 * len(data.train.labels))
+def reservoir(
+    config: Config, data: Parts, seed: int, calculus: str, count: int = 1
+) -> Any:
+    """One of `count` reservoirs side by side. Fewer states for many series: the matrix
+    of all features has at most ten million numbers, so that its ridge regression takes
+    seconds."""
+    most = 10**7 // (11 * count * len(data.train.labels))
     hidden = min(config.states, max(8, most // 2 * 2))
-    return ReservoirClassifier(ALGEBRAS[calculus], hidden=hidden, random_state=seed)
+    return ReservoirClassifier(
+        ALGEBRAS[calculus], hidden=hidden, random_state=seed % 2**31
+    )
 
 
 class Joined:
-    """Ridge regression on the features of two reservoirs, one of which sees the steps
-    of the path as channels too, and on log-signatures. Each part has the same weight,
-    however many features it has."""
+    """Ridge regression on the features of three reservoirs, one for each of `VIEWS` of
+    a path, and on two sets of log-signatures: on those of `CHOICES` whose leave-one-out
+    errors on the training series are smallest. Each part has the same weight, however
+    many features it has."""
 
-    def __init__(self, first: Any, second: Any, signatures: Any):
-        self.reservoirs, self.signatures = (first, second), signatures
+    def __init__(self, parts: tuple[Any, ...]):
+        self.parts = parts
 
     def fit(self, path: SampledPath, y: np.ndarray) -> "Joined":
-        for model, seen in zip(self.reservoirs, (path, with_steps(path))):
-            model.fit(seen, y)
-        self.signatures.fit(path)
-        self.readout = RidgeClassifierCV(PENALTIES).fit(self._features(path), y)
+        for model, view in zip(self.parts, VIEWS):
+            model.fit(view(path), y)
+        features = self._features(path, range(len(VIEWS)))
+        tried = []
+        for chosen in CHOICES:
+            x = side_by_side([features[k] for k in chosen])
+            tried.append((RidgeClassifierCV(PENALTIES).fit(x, y), chosen))
+        self.readout, self.chosen = max(tried, key=lambda one: one[0].best_score_)
         return self
 
-    def _features(self, path: SampledPath) -> np.ndarray:
-        first, second = self.reservoirs
-        parts = first.features(path), second.features(with_steps(path))
-        parts = *parts, self.signatures.transform(path)
-        size = parts[0].shape[1]
-        return np.concatenate([np.sqrt(size / p.shape[1]) * p for p in parts], axis=1)
+    def _features(self, path: SampledPath, which: Iterable[int]) -> list[np.ndarray]:
+        take = lambda m: getattr(m, "features", None) or m.transform  # noqa: E731
+        return [take(self.parts[k])(VIEWS[k](path)) for k in which]
 
     def predict(self, path: SampledPath) -> np.ndarray:
-        return np.asarray(self.readout.predict(self._features(path)))
+        features = self._features(path, self.chosen)
+        return np.asarray(self.readout.predict(side_by_side(features)))
+
+
+def side_by_side(parts: list[np.ndarray]) -> np.ndarray:
+    """Features of equal weight, whatever their numbers."""
+    size = parts[0].shape[1]
+    return np.concatenate([np.sqrt(size / p.shape[1]) * p for p in parts], axis=1)
+
+
+def as_it_is(path: SampledPath) -> SampledPath:
+    return path
 
 
 def with_steps(path: SampledPath) -> SampledPath:
@@ -87,11 +106,26 @@ def with_steps(path: SampledPath) -> SampledPath:
     return SampledPath(path.ts, both, lengths=path.lengths)
 
 
+def in_own_units(path: SampledPath) -> SampledPath:
+    """Each series less its mean, and divided by its standard deviation."""
+    xs, lengths = np.asarray(path.xs), np.asarray(path.lengths)
+    there = (np.arange(xs.shape[1]) < lengths[:, None])[..., None]
+    share = there / lengths[:, None, None]
+    xs = xs - np.sum(share * xs, axis=1, keepdims=True)
+    spread = np.sqrt(np.sum(share * xs**2, axis=1, keepdims=True))
+    xs = (xs / np.maximum(spread, 1e-6)).astype(np.float32)
+    return SampledPath(path.ts, xs, lengths=path.lengths)
+
+
+VIEWS = (as_it_is, with_steps, in_own_units, as_it_is, as_it_is)
+CHOICES = ((0, 1, 2), (0, 1, 2, 3), (0, 3, 4))
+
+
 def joined(config: Config, data: Parts, seed: int, calculus: str) -> Any:
-    first, second = (
-        reservoir(config, data, s, calculus) for s in (seed, (seed + 1) % 2**31)
-    )
-    return Joined(first, second, signatures(data.train.values.shape[1], calculus))
+    several = signatures(data.train.values.shape[1], calculus)
+    one = SignatureFeatures(ALGEBRAS[calculus], depth=2, basepoint=True)
+    reservoirs = (reservoir(config, data, seed + k, calculus, 3) for k in range(3))
+    return Joined((*reservoirs, several, make_pipeline(one, StandardScaler())))
 
 
 def _of_aeon(module: str, name: str, **options: Any) -> Any:
@@ -132,11 +166,16 @@ RIVALS = ("minirocket", "multirocket", "dtw")
 
 def series_for(model: str, series: LabelledSeries) -> Any:
     """The series as a row takes them: rivals have channels first, and convolutions one
-    length, so that shorter series are filled up with their last value."""
+    length of ten at least, so that shorter series are filled up with their last
+    value."""
     if model not in RIVALS:
         times = np.arange(series.values.shape[1], dtype=np.float32)
         values, lengths = series.values.astype(np.float32), series.lengths
         return SampledPath(times, values, lengths=lengths.astype(np.int32))
     if model == "dtw" and len(set(series.lengths)) > 1:
         return [x.T for x in as_list(series)]
-    return np.swapaxes(series.values, 1, 2).astype(np.float32)
+    values = series.values
+    if model != "dtw":
+        more = max(0, 10 - values.shape[1])
+        values = np.pad(values, [(0, 0), (0, more), (0, 0)], mode="edge")
+    return np.swapaxes(values, 1, 2).astype(np.float32)

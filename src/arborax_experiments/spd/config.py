@@ -8,35 +8,35 @@ from ..harness import TrainingConfig
 
 @dataclasses.dataclass(frozen=True)
 class Config(TrainingConfig):
-    """One run of the experiment `spd`, but for the seed.
+    """One run of the experiment `spd`, without the seed.
 
-    **Fields** beside those of `TrainingConfig`; `window` counts thinned points:
+    **Fields**, beside those of `TrainingConfig`; `window` counts thinned points:
 
     - `data`: `"simulated"`, or real covariances: `"stocks"` (skfolio) or `"emg"`
         (geomstats), cut into windows that are whitened to start at the identity.
     - `reading`, `paths`, `steps`, `data_seed`: of the simulated diffusion.
     - `train`, `validation`: fractions of the simulated paths, in order; of real data by
         time with a gap, and the rest is the test set.
-    - `test_paths`, `test_seed`: simulated test paths, drawn apart from the others and
-        used for nothing but the scores at the end.
-    - `thin`: models are driven at, and give, every `thin`-th point of the grid.
+    - `test_paths`, `test_seed`: simulated test paths, drawn separately and used
+        only for the final scores.
+    - `thin`: drivers and outputs of models are at every `thin`-th point of the grid.
     - `horizons`, `early`: indices of the full grid at which eigenvalues are compared;
-        `early` are those near the start, shown apart.
+        `early` are those near the start, shown separately.
     - `noise`: Brownian channels of the baselines. B-NRDE and log-NCDE have one for each
         coordinate, as published.
     - `calculus`, `interpolation`, `basepoint`: of B-NRDE. `interpolation="joined"`:
         geodesics on the cone, lines elsewhere.
-    - `field`: what the fields of B-NRDE see of their point: `"entries"`, as published,
+    - `field`: how the fields of B-NRDE read their point: `"entries"`, as published,
         or `"log-cholesky"`, see `LogCholeskyField`.
-    - `amplitude`, `reach`: of the latter: the bound of its fields, and the distance
-        from the identity at which noise begins to fade; zero for none.
+    - `amplitude`, `reach`: of that field: its bound, and the distance
+        from the identity at which noise begins to fade; zero: it does not fade.
     - `start`: `"identity"` fixes the first point there; `"learned"` as published.
-    - `head`: how baselines give a matrix: `"vech"` linear, as published, or `"log"`,
+    - `head`: how baselines make a matrix: `"vech"` linear, as published, or `"log"`,
         through the exponential.
     - `objective`: `"fourier"` (bounded features of paths with left-point sums, see
         `PathFeatures`), `"fourier-branched"` (with trees and brackets), `"signature"`
         (as published) or `"branched"` (trees with brackets).
-    - `coordinates`: in which the objective sees paths: `"log"`, the lower triangle of
+    - `coordinates`: of paths in the objective: `"log"`, the lower triangle of
         the logarithm (that is log-Euclidean, and the normal chart of the
         affine-invariant metric at the start), or `"vech"`, entries.
     - `signature_depth`, `branched_depth`: of the published objectives.
@@ -91,7 +91,7 @@ class Config(TrainingConfig):
     finetune_iterations: int = 30
 
 
-# Real data bring sizes of their own: 64 steps per path, all of them seen by the model,
+# Real data have sizes of their own: 64 steps per path, all of them seen by the model,
 # eight or sixteen windows. Real covariances move several times as much as the simulated
 # ones over a path.
 _REAL = dict(

@@ -44,7 +44,7 @@ def log_coordinates(values: Float[Array, "*batch k"]) -> Float[Array, "*batch k"
     """Lower triangle of the logarithm, from the lower triangle of a symmetric matrix.
 
     Eigenvalues below `FLOOR` get the tangent of the logarithm there: models that leave
-    the cone are given a finite value and a slope that leads back. Derivative by divided
+    the cone get a finite value and a slope that leads back. Derivative by divided
     differences, finite where eigenvalues repeat.
     """
     return _apply(values)[0]

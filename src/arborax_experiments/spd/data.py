@@ -22,7 +22,8 @@ from .config import Config
 class Parts:
     """Paths as lower triangles on the thinned grid, by split.
 
-    - `known`: paths floors are drawn from: all simulated ones, or the training windows.
+    - `known`: paths from which floors are drawn: all simulated ones, or the training
+        windows.
     - `law`: the law on the thinned grid, or `None` for real data.
     """
 

@@ -55,7 +55,7 @@ class PathFeatures(eqx.Module):
     ):
         """**Arguments:**
 
-        - `paths`, `brackets`: data that set all scales.
+        - `paths`, `brackets`: the data that set all scales.
         - `kind`: `"ito"` or `"branched"`, of the signature features.
         - `features`: of each level of the signature; there are twice as many cylinders
             and four times as many steps: fewer than the ways in which the law of a step
@@ -79,12 +79,12 @@ class PathFeatures(eqx.Module):
         count = values.shape[1] - 1
 
         def directions(size: int) -> np.ndarray:
-            """Unit vectors times frequencies, in turns."""
+            """Random unit vectors times the frequencies in turn."""
             vectors = rng.standard_normal((channels, size))
             vectors /= np.linalg.norm(vectors, axis=0)
             return vectors * rng.choice([0.7, 1.5, 3.0], size) / (2 * math.pi)
 
-        # Half of the times crowd towards the start, where the law changes fastest.
+        # Half of the times lie near the start, where the law changes fastest.
         single, local = 2 * features, 4 * features
         power = np.where(np.arange(single) % 2 == 0, 1.0, 2.0)
         places = (count * rng.uniform(size=single) ** power).astype(int)
@@ -93,7 +93,7 @@ class PathFeatures(eqx.Module):
         self.phases = rng.uniform(size=single).astype(dtype)
         self.spread = values.std(axis=0)[self.places].T
         self.move = directions(local).astype(dtype)
-        # A quarter see the step alone, the others also where and when it is made.
+        # A quarter see the step alone, the others also its place and time.
         seen = np.arange(local) % 4 > 0
         self.level = (seen * directions(local)).astype(dtype)
         self.clock = (seen * rng.standard_normal(local) / 2).astype(dtype)

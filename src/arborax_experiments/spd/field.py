@@ -35,7 +35,7 @@ class LogCholeskyField(eqx.Module):
     Training begins with a Brownian motion of the frame: the field of time is zero, each
     of the others half of one frame vector. A pull towards a point is linear in $z$ to
     first order, so that $A$ learns it fast. Noise that is linear in $z$ makes heavy
-    tails fast, hence it has no such part.
+    tails fast, so it has no such part.
 
     With a `reach` $R$ the fields of the noise are divided by $1 + (|z| / R)^4$: noise
     fades far from the identity, the drift does not. A matrix whose condition number
@@ -47,7 +47,7 @@ class LogCholeskyField(eqx.Module):
     - `channels`, `dim`: of the driver, time first, and of the frame.
     - `width`, `depth`: of the MLP.
     - `amplitude`: the bound $a$ of the fields.
-    - `reach`: $R$; zero for none.
+    - `reach`: $R$; zero: noise does not fade.
     - `dtype`: of the weights.
     - `key`: a JAX random key.
     """

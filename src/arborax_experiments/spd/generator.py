@@ -1,4 +1,4 @@
-"""Generators: a model driven by noise that gives lower triangles."""
+"""Generators: models driven by noise whose outputs are lower triangles."""
 
 from typing import Any
 
@@ -40,7 +40,7 @@ class Generator(eqx.Module):
     ) -> Float[Array, "paths some k"]:
         """Generated paths at every `stride`-th time.
 
-        Models that go by windows compute only the knots where the stride allows it.
+        Window models compute only the knots where the stride allows it.
         `mirrored`: the second half of the paths has the noise of the first, negated.
         """
         # A fixed initial state is on the cone: that of zero weights.
@@ -55,14 +55,14 @@ class Generator(eqx.Module):
         return self._matrix(out)
 
     def _begun(self, initial: Any) -> Any:
-        """The model, with another initial map if its first state is fixed."""
+        """The model, with a constant initial map if its first state is fixed."""
         if not self.identity or not isinstance(self.model, models.BNRDE):
             return self.model
         return eqx.tree_at(lambda m: m.initial, self.model, initial(self.model.initial))
 
     @property
     def trained(self) -> Any:
-        """The model without an initial state that is fixed."""
+        """The model without a fixed initial state."""
         return self._begun(lambda initial: None)
 
     def _matrix(self, out: Array) -> Array:

@@ -40,7 +40,7 @@ def make_kernel(name: str, config: Config, head: Array, brackets: Any) -> Any:
 
 
 def in_coordinates(paths: Any, config: Config) -> Array:
-    """Lower triangles, or those of the logarithm."""
+    """Lower triangles of the points, or of their logarithms."""
     paths = jnp.asarray(paths)
     return log_coordinates(paths) if config.coordinates == "log" else paths
 
@@ -81,7 +81,7 @@ def make_objective(
     kernel = make_kernel(name, config, start, given(head))
 
     def distance(generator, key, target, part):
-        """From a batch of data, or from a summary of all of them."""
+        """Distance from a batch of data, or from a summary of all data."""
         paths = generator.sample(ts, config.batch, stride, config.mirrored, key=key)
         paths = in_coordinates(paths, config)
         if isinstance(kernel, PathFeatures):

@@ -1,4 +1,4 @@
-"""References for real covariances that need no training: EWMA and HAR."""
+"""References for real covariances without training: EWMA and HAR."""
 
 import equinox as eqx
 import jax

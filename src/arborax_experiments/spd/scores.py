@@ -57,7 +57,7 @@ def variation(paths: Paths, stride: int) -> Float[np.ndarray, " paths"]:
 
 
 def cone(paths: Paths) -> dict[str, float]:
-    """How paths leave the cone: share of points and of paths with an eigenvalue that is
+    """Departures from the cone: share of points and of paths with an eigenvalue that is
     not positive, and the least eigenvalue."""
     least = spectra(paths)[..., 0]
     off = ~(least > 0)

@@ -1,18 +1,20 @@
 """Tables: measured scores beside published ones, floors and references."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 
 from .. import baselines
 from ..harness import (
     AbstractTask,
-    by_model,
-    footing_table,
     Lines,
     percent_cells,
     published_cells,
     Results,
     run_table,
     Table,
+    with_seeds,
 )
 
 
@@ -36,8 +38,62 @@ CONE = ["points off the cone, %", "paths off, %", "least eigenvalue"]
 CONE += ["variation, KS x 100 (floor)"]
 
 
+def label_of(result: dict[str, Any]) -> str:
+    """The model, and its head if that is not the published one."""
+    head = ", log head" if _head(result) == "log" else ""
+    return LABELS[result["model"]] + head
+
+
+def _head(result: dict[str, Any]) -> str:
+    """The head of a baseline: B-NRDE and references read none."""
+    own = result["model"].startswith("bnrde") or result["model"] in REFERENCES
+    return "vech" if own else result["config"].get("head", "vech")
+
+
+def by_row(results: Results) -> Iterator[tuple[str, str, Results]]:
+    """Name, label with the number of seeds, and results of each model and head. Where
+    several learning rates were tried the one with the lowest validation metric at the
+    first seed is taken; test scores play no part."""
+    for name in LABELS:
+        for head in ("vech", "log"):
+            group = [r for r in results if (r["model"], _head(r)) == (name, head)]
+            if not group:
+                continue
+            first = min(r["seed"] for r in group)
+            tried = [r for r in group if r["seed"] == first and r["stages"]]
+            if len(tried) > 1:
+                best = min(tried, key=lambda r: r["stages"][-1]["best_metric"])
+                group = [r for r in group if _rate(r) == _rate(best)]
+            seeds = {result["seed"] for result in group}
+            yield name, with_seeds(label_of(group[0]), len(seeds)), group
+
+
+def _rate(result: dict[str, Any]) -> float:
+    return result["config"]["learning_rate"]
+
+
+def search_table(results: Results) -> Iterator[Table]:
+    """The validation metric by learning rate, at the first seed of each row."""
+    rates = sorted({_rate(r) for r in results if r["stages"]})
+    found: dict[str, dict[float, str]] = {}
+    for result in sorted(results, key=lambda r: -r["seed"]):  # the first seed is last
+        if result["stages"] and not result["model"] == "bnrde-bk":
+            metric = 100 * result["stages"][-1]["best_metric"]
+            found.setdefault(label_of(result), {})[_rate(result)] = f"{metric:.2f}"
+    lines = [
+        (label, [row.get(rate, "-") for rate in rates])
+        for label, row in found.items()
+        if len(row) > 1
+    ]
+    if lines:
+        title = (
+            "learning rates: validation W1 x 100 of the first seed; the least is kept"
+        )
+        yield Table(title, [f"{rate:g}" for rate in rates], lines)
+
+
 def tables(task: AbstractTask, results: Results) -> list[Table]:
-    """Pooled W1, the published metric, the cone, and the runs."""
+    """Pooled W1, the published metric, the cone, learning rates, and the runs."""
     first = results[0]["scores"]
     names = first["columns"]
     pooled = _references(results)
@@ -47,12 +103,12 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
     cone: Lines = []
     means, ordered = {}, []
     simulated = results[0]["config"]["data"] == "simulated"
-    for model, label, group in by_model(results, LABELS):
+    for model, label, group in by_row(results):
         found = [r["scores"]["w1"] for r in group]
-        means[model] = np.mean(found, axis=0)
+        means[model, _head(group[0])] = np.mean(found, axis=0)
         pooled.append((label, percent_cells(found)))
         batch.append((label, percent_cells(r["scores"]["batch_w1"] for r in group)))
-        if simulated and model in PUBLISHED:
+        if simulated and model in PUBLISHED and _head(group[0]) == "vech":
             printed = dict(zip(HORIZONS, published_cells(PUBLISHED[model])))
             cells = [printed.get(name, "") for name in names]
             batch.append((f"{baselines.PRINTED[model]}, published", cells))
@@ -66,7 +122,7 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         ),
         Table("per-batch W1 x 100, as published", names, batch),
         Table("the cone, worst over seeds, and realised variation", CONE, cone),
-        footing_table(task, results, LABELS),
+        *search_table(results),
         run_table(task, ordered),
     ]
 
@@ -87,16 +143,16 @@ def _references(results: Results) -> Lines:
     return [(k, percent_cells([v])) for k, v in found.items() if v is not None]
 
 
-def _ratios(means: dict[str, np.ndarray], floor: list[float]) -> Lines:
+def _ratios(means: dict[tuple[str, str], Any], floor: list[float]) -> Lines:
     """Mean scores of B-NRDE over the floor, and over the lowest mean at each time of
     the models that are not B-NRDE."""
-    if "bnrde" not in means:
+    if ("bnrde", "vech") not in means:
         return []
-    ours, label = means["bnrde"], LABELS["bnrde"]
+    ours, label = means["bnrde", "vech"], LABELS["bnrde"]
     lines = [(f"{label} / floor", [f"{v:.2f}" for v in ours / np.asarray(floor)])]
     others = [
         v
-        for model, v in means.items()
+        for (model, _), v in means.items()
         if not model.startswith("bnrde") and model not in REFERENCES
     ]
     if others:

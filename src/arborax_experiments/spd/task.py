@@ -11,6 +11,7 @@ from arborax.training import FitResult
 from ..generation import generate, generator_stages
 from ..harness import (
     AbstractTask,
+    by_setting,
     read_paths,
     Results,
     Score,
@@ -25,7 +26,7 @@ from .generator import Generator, make_generator
 from .objectives import make_objective
 from .references import reference
 from .scores import places, score, spectra, wasserstein
-from .tables import LABELS, REFERENCES, tables
+from .tables import label_of, LABELS, REFERENCES, tables
 
 
 BLOCK = 512  # paths generated at a time
@@ -46,7 +47,7 @@ The references never leave the identity, and follow the mean eigenvalues without
 A point is off the cone if an eigenvalue is not positive.</p>"""
 
     def configure(self, setting: str, preset: str, **changes: Any) -> Config:
-        """Real data bring sizes of their own, which `changes` override."""
+        """Real data have sizes of their own, which `changes` override."""
         real = changes.get("data", "simulated") != "simulated"
         own = REAL.get(preset, {}) if real else {}
         config = super().configure(setting, preset, **{**own, **changes})
@@ -90,6 +91,23 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
         }
         scores = score(generated, data.test, data.known, config)
         return Score({"scores": scores}, paths)
+
+    def groups(self, results: Results) -> dict[str, Results]:
+        """By setting, preset and changes; heads and learning rates of the baselines are
+        rows of one group."""
+        inner = ("head", "learning_rate")
+        shown = [
+            {**r, "changes": {k: v for k, v in r["changes"].items() if k not in inner}}
+            for r in results
+        ]
+        order = {id(new): old for new, old in zip(shown, results)}
+        return {
+            title: [order[id(r)] for r in group]
+            for title, group in by_setting(shown).items()
+        }
+
+    def label(self, result: dict[str, Any]) -> str:
+        return label_of(result)
 
     def tables(self, results: Results) -> list[Table]:
         return tables(self, results)

@@ -215,49 +215,58 @@ has, from its last state.</p>"""
         return [*out, run_table(self, results, own)]
 
     def lines(self, results, kinds, score):
-        """A line per model, a cell for each kind of data."""
-        for name, label in self.models.items():
+        """A line per model and size, a cell for each kind of data."""
+        for label, group in self.sized(results):
             cells, seeds = [], 0
             for kind in kinds:
-                group = [r for r in results if r["model"] == name]
-                group = [r for r in group if r["config"]["data"] == kind]
-                values = [[r["scores"][score]] for r in group]
+                rows = [r for r in group if r["config"]["data"] == kind]
+                values = [[r["scores"][score]] for r in rows]
                 cells.append(percent_cells(values)[0] if values else "-")
-                seeds = max(seeds, len(group))
+                seeds = max(seeds, len(rows))
             if seeds:
                 yield with_seeds(label, seeds), cells
+
+    def sized(self, results):
+        """Labels and results of each model and number of states."""
+        for name, label in self.models.items():
+            group = [r for r in results if r["model"] == name]
+            for size in sorted({r["config"]["hidden"] for r in group}):
+                some = [r for r in group if r["config"]["hidden"] == size]
+                yield f"{label}, {size} states", some
 
     def figures(self, results):
         kinds = [d for d in WORDS if any(r["config"]["data"] == d for r in results)]
         paths = [r for r in results if r["config"]["data"] == "volatility"]
         panels = [*kinds, *(["volatility"] if paths else [])]
         figure, axes = pyplot().subplots(
-            1, len(panels), figsize=(2.6 * len(panels), 2.6), squeeze=False, sharey=True
+            1, len(panels), figsize=(2.8 * len(panels), 2.8), squeeze=False, sharey=True
         )
         for ax, kind in zip(axes[0], panels):
-            for k, (name, label) in enumerate(self.models.items()):
-                rows = [r for r in results if r["model"] == name]
-                rows = [r for r in rows if r["config"]["data"] == kind]
+            for label, group in self.sized(results):
+                rows = [r for r in group if r["config"]["data"] == kind]
+                place = [*self.models].index(group[0]["model"])
+                colour = f"C{place}"
                 if kind == "volatility":
                     for r in rows:
-                        ax.plot(
-                            label, 100 * r["scores"]["accuracy"], "o", color=f"C{k}"
-                        )
+                        name = self.models[r["model"]]
+                        ax.plot(name, 100 * r["scores"]["accuracy"], "o", color=colour)
                 elif rows:
                     mean = 100 * np.mean([r["by_length"] for r in rows], axis=0)
-                    ax.plot(
-                        np.arange(1, len(mean) + 1), mean, label=label, color=f"C{k}"
-                    )
+                    order = np.arange(1, len(mean) + 1)
+                    # Curves at 100 per cent lie on each other: thin ones on top.
+                    width = max(1, 5 - 2 * place)
+                    ax.plot(order, mean, color=colour, label=label, linewidth=width)
             if kind == "volatility":
                 ax.axhline(50, color="grey", linewidth=1, linestyle=":")
+                ax.margins(x=0.5)
             else:
                 seen = max(results[0]["config"]["lengths"])
                 ax.axvline(seen, color="grey", linewidth=1, linestyle=":")
                 ax.set_xscale("log", base=2)
                 ax.set_xlabel("length of the word")
+                ax.legend(fontsize=6, loc="best")
             ax.set(title=kind, ylim=(-3, 103))
         axes[0, 0].set_ylabel("right, per cent")
-        axes[0, 0].legend()
         yield "state tracking and quadratic variation", figure
 
 
