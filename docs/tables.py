@@ -127,20 +127,6 @@ def rough_volatility(data: str = "simulated", hurst: float = 0.25) -> str:
     return _markdown([f"KS x 100, {paths} paths", *large.columns], lines, results)
 
 
-def footing(data: str = "simulated") -> str:
-    """What each model of setting `volterra` was given."""
-    results = [
-        result
-        for result in collect("rough-bergomi", [ROOT / "results"])
-        if (result["setting"], result["preset"]) == ("volterra", "quick")
-        and result["config"]["data"] == data
-        and not set(result["changes"]) - {"data"}
-    ]
-    tables = find_task("rough-bergomi").tables(results)
-    (found,) = (one for one in tables if one.title == "equal footing")
-    return _markdown(["", *found.columns], found.lines, results)
-
-
 def power() -> str:
     """How often the permutation test of all paths rejects known laws."""
     file = ROOT / "results" / "power" / "rough-bergomi.json"
@@ -326,7 +312,6 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/guides/rough-bergomi.md", "volterra", rough_volatility),
     ("docs/guides/rough-bergomi.md", "rough", lambda: rough_volatility(hurst=0.1)),
     ("docs/guides/rough-bergomi.md", "sp500", lambda: rough_volatility("sp500")),
-    ("docs/guides/rough-bergomi.md", "footing", footing),
     ("docs/guides/rough-bergomi.md", "power", power),
     ("docs/results.md", "sequences", sequences),
     ("docs/guides/linear.md", "state-tracking", state_tracking),
