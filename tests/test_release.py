@@ -43,6 +43,8 @@ def test_citations_agree():
     assert f"\nversion: {PROJECT['version']}\n" in citation
     zenodo = json.loads((ROOT / ".zenodo.json").read_text())
     assert zenodo["version"] == PROJECT["version"]
+    dated = rf"^## \[{re.escape(PROJECT['version'])}\] - \d{{4}}-\d\d-\d\d$"
+    assert re.search(dated, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     for name in (zenodo["title"], zenodo["description"], zenodo["license"]):
         assert name in citation
     assert zenodo["license"] == PROJECT["license"]

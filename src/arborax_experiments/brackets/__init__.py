@@ -182,28 +182,27 @@ above its observed neighbours, in the mean over a path.</p>"""
                 cells = [self.cell(group, name, score) for group in rates.values()]
                 lines.append((label, cells))
             out.append(Table(f"{title}, by kappa Delta", columns, lines))
-        title = f"{SCORES['volatility']}: geometric less row, 95 % interval"
-        title += " (*: leaves out zero)"
-        return [
-            *out,
-            Table(title, columns, self.gains(results)),
-            run_table(self, results),
-        ]
+        for score in ("volatility", "excess"):
+            title = f"{SCORES[score]}: geometric less row, 95 % interval"
+            title += " (*: leaves out zero)"
+            out.append(Table(title, columns, self.gains(results, score)))
+        return [*out, run_table(self, results)]
 
     def cell(self, group, name, score):
         """Mean and deviation over seeds."""
         found = list(errors(group, name, score).values())
         return mean_cells([[value] for value in found])[0] if found else "-"
 
-    def gains(self, results):
-        """Differences by row and rate; the last line is that of the third
+    def gains(self, results, score):
+        """Differences by row and rate; for the main score also those of the third
         hypothesis."""
-        names = list(self.models)
+        names, groups = list(self.models), by_rate(results).values()
         pairs = [("geometric", name, self.models[name]) for name in names[1:]]
         control = "hypothesis 3: control less branched, supplied"
-        pairs.append(("geometric-bracket", "branched-supplied", control))
+        if score == "volatility":
+            pairs.append(("geometric-bracket", "branched-supplied", control))
         return [
-            (label, [difference_cell(g, *pair) for g in by_rate(results).values()])
+            (label, [difference_cell(g, *pair, score) for g in groups])
             for *pair, label in pairs
         ]
 
@@ -225,6 +224,8 @@ above its observed neighbours, in the mean over a path.</p>"""
             ax.axhline(0, color="grey", linewidth=1)
             ax.set(xscale="log", xlabel="kappa Delta", title=title)
             ax.set_xlim(min(groups) / 1.5, max(groups) * 1.5)
+            ax.set_xticks(list(groups), [f"{k:g}" for k in groups])
+            ax.minorticks_off()
         axes[0].set_ylabel("gain: geometric less row")
         axes[0].legend(fontsize=6)
         yield "gain over the geometric objective, with 95 % intervals", figure
@@ -258,9 +259,9 @@ def difference(results, first, second, score="volatility"):
     return float(found.mean()), float(half)
 
 
-def difference_cell(results, first, second):
+def difference_cell(results, first, second, score):
     """The same in words; a star where the interval leaves out zero."""
-    if (found := difference(results, first, second)) is None:
+    if (found := difference(results, first, second, score)) is None:
         return "-"
     mean, half = found
     return f"{mean:.1f}±{half:.1f}" + " *" * (abs(mean) > half)

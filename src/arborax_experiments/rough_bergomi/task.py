@@ -106,7 +106,7 @@ with a kernel that no model was trained on.</p>"""
             generated, test, data.splits.train, config, fresh=data.fresh, seed=seed
         )
         stride = max(1, config.block // 2)
-        few = min(1024, len(test))
+        few = min(512, len(test))
         paths = {
             "ts": test.ts[::stride],
             "generated": generated[:few, ::stride, 0].astype(np.float16),

@@ -86,8 +86,8 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
         stride = max(1, config.window // 2)
         paths = {
             "ts": data.ts[::stride],
-            "generated": spectra(generated[:2048, ::stride]).astype(np.float32),
-            "true": spectra(data.test[:2048, ::stride]).astype(np.float32),
+            "generated": spectra(generated[:512, ::stride]).astype(np.float16),
+            "true": spectra(data.test[:512, ::stride]).astype(np.float16),
         }
         scores = score(generated, data.test, data.known, config)
         return Score({"scores": scores}, paths)
