@@ -31,10 +31,11 @@ def scheme(results: Results) -> Any:
     top.set(xlim=(-0.5, len(STEPS) - 0.5), ylim=(-1, 1))
     top.axis("off")
     table = noisy_table(results)
+    angles = [i for i, name in enumerate(table.columns) if "%" not in name]
     first = next(i for i, (label, _) in enumerate(table.lines) if _is_model(label))
     rows = [*table.lines[:first], *table.lines[first + 1 :], table.lines[first]]
     for k, (label, cells) in enumerate(rows):
-        xs = [i for i, cell in enumerate(cells) if cell != "-"]
+        xs = [i for i in angles if cells[i] != "-"]
         ys = [float(cells[i].split("±")[0]) for i in xs]
         shift = 0.12 if _is_model(label) else -0.12
         look = dict(color=TRUE, marker="_", markersize=14)
@@ -45,9 +46,9 @@ def scheme(results: Results) -> Any:
         names = {0: "references", first: "other models", len(rows) - 1: label}
         own: Any = dict(linestyle="", label=names.get(k))
         bottom.plot([x + shift for x in xs], ys, **look, **own)
-    bottom.set_xticks(range(len(table.columns)), table.columns)
+    bottom.set_xticks(angles, [table.columns[i] for i in angles])
     bottom.set(yscale="log", ylabel="error under noise, degrees")
-    bottom.legend(fontsize=7, loc="lower right")
+    bottom.legend(fontsize=7, loc=(0.56, 0.03))
     return figure
 
 

@@ -110,9 +110,11 @@ def under_noise(scores: dict[str, dict[str, float]]) -> dict[str, float]:
 def with_ratio(result: dict[str, Any], scores: dict[str, Any]) -> dict[str, float]:
     """The same, and the mean over recorded sources of the error in per cent of that of
     the untrained filter bank, also for what is kept for the final test."""
-    found, bank = under_noise(scores), under_noise(result["references"][BANK])
+    # Results of setting `paper` are older than the bank.
+    found, bank = under_noise(scores), under_noise(result["references"].get(BANK, {}))
     for final in ("", "final "):
         sources = [f"{final}{s}" for s in RECORDED if f"{final}{s}" in found]
+        sources = [source for source in sources if source in bank]
         if sources:
             ratio = np.mean([100 * found[s] / bank[s] for s in sources])
             found[f"{final}{RATIO}"] = float(ratio)
