@@ -112,7 +112,7 @@ def test_table_and_report(result, folder):
     mean = sum(scores["forecast"] for scores in noisy) / 2
     assert shown.columns == ["free"] and shown.lines[-1][1] == [f"{mean:.2f}"]
     page = report(TASK, found, folder / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 2
+    assert page.count("data:image/png;base64,") == 3
     assert table(TASK, []).startswith("no results")
 
 
