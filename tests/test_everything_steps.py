@@ -73,7 +73,7 @@ MODEL_OF_OPTION = {"head": "gru", "driver": "gru", "relative": "gru"}
 UNTRAINED = (
     # The first input is zero: a basepoint, or a driver that begins at zero.
     r"(rough-bergomi|spd)/.*\.initial\.layers\[0\]\.weight",
-    r"so-rotation/bnrde-euclidean/.*\.initial\.layers\[0\]\.weight",
+    r"so-rotation/bnrde.*/.*\.initial\.layers\[0\]\.weight",
     r"(sequences|state-tracking)/.*\.initial(\.layers\[0\])?\.weight",
     # The cone's generator begins at the identity.
     r"spd/bnrde.*/\.model\.initial\..*",
