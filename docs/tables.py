@@ -4,9 +4,12 @@
 `<!-- NAME: end -->`, and a test compares, so that no figure there is typed by hand.
 """
 
+import json
 import pathlib
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from arborax_experiments import collect, find_task, table
 from arborax_experiments.harness import provenance, Table
@@ -101,6 +104,48 @@ def rough_bergomi_variants(changed: str) -> str:
         columns = fresh.columns
     made = [result for group in groups.values() for result in group]
     return _markdown(["KS x 100 on fresh test sets", *columns], lines, made)
+
+
+def rough_volatility(data: str = "simulated", hurst: float = 0.25) -> str:
+    """Setting `volterra` at preset quick: scores of all fresh paths."""
+    wanted = {"data": data, "hurst": hurst}
+    results = [
+        result
+        for result in collect("rough-bergomi", [ROOT / "results"])
+        if (result["setting"], result["preset"]) == ("volterra", "quick")
+        and set(result["changes"]) <= set(wanted)
+        and all(result["config"][k] == v for k, v in wanted.items())
+    ]
+    large = _tables(results)["large"]
+    paths = results[0]["scores"]["large"]["paths"]
+    lines = large.lines
+    ours = [r["scores"]["large"] for r in results if r["model"] == "bnrde"]
+    if ours and data == "simulated":
+        ratio = np.mean([one["ks"] for one in ours], axis=0) / ours[0]["floor"]
+        cells = [f"{v:.2f}" for v in ratio]
+        rest = [""] * (len(large.columns) - len(cells))
+        lines = [*lines, ("B-NRDE / floor", [*cells, *rest])]
+    return _markdown([f"KS x 100, {paths} paths", *large.columns], lines, results)
+
+
+def power() -> str:
+    """How often the permutation test of all paths rejects known laws."""
+    file = ROOT / "results" / "power" / "rough-bergomi.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    lines = [
+        (name, [f"{100 * share:.0f} %", f"{np.median(found['p_values'][name]):.3f}"])
+        for name, share in found["rejected"].items()
+    ]
+    header = [f"{found['pairs']} tests of {found['paths']} paths"]
+    header += ["rejected at 5 %", "median p"]
+    rows = [header, ["---"] * 3, *([label, *cells] for label, cells in lines)]
+    text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    gaps = "; ".join(
+        f"{name}: {100 * own:.2f} against {100 * floor:.2f}"
+        for name, (own, floor) in found["bracket"].items()
+    )
+    gaps = f"Bracket column of the true law, KS x 100 beside its floor: {gaps}."
+    return f"{text}\n\n{gaps}\n\n`{found['command']}`"
 
 
 def spd() -> str:
@@ -279,11 +324,14 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/results.md", "rough-bergomi", rough_bergomi),
     ("docs/results.md", "spd", spd),
     ("docs/results.md", "rotations", rotations),
+    ("docs/guides/rough-bergomi.md", "volterra", rough_volatility),
+    ("docs/guides/rough-bergomi.md", "rough", lambda: rough_volatility(hurst=0.1)),
+    ("docs/guides/rough-bergomi.md", "sp500", lambda: rough_volatility("sp500")),
+    ("docs/guides/rough-bergomi.md", "power", power),
     ("docs/results.md", "sequences", sequences),
     ("docs/guides/linear.md", "state-tracking", state_tracking),
     ("docs/results.md", "brackets", brackets_short),
     ("docs/results.md", "not-reproduced", not_reproduced),
-    ("docs/guides/rough-bergomi.md", "table", lambda: printed("rough-bergomi")),
     (
         "docs/guides/rough-bergomi.md",
         "objectives",

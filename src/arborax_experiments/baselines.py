@@ -23,12 +23,12 @@ LABELS = {
 # As printed in arXiv:2606.05272, which names two of them by their objectives.
 PRINTED = {**LABELS, "bnrde": "B-NRDE (GK)", "bnrde-bk": "B-NRDE (BK)"}
 WINDOWED = ("hidden", "width", "depth", "window", "interpolation")
-FIELD = ("final_activation",)
+FIELD = ("vector_field", "geometry", "final_activation", "log_depth")
 BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
     "log-ncde": (models.LogNCDE, (*WINDOWED, *FIELD)),
     "nrde": (models.NRDE, (*WINDOWED, *FIELD)),
-    "ncde": (models.NCDE, ("hidden", "width", "depth", *FIELD)),
-    "ncde++": (models.NCDEpp, ("hidden", "width", "depth", *FIELD)),
+    "ncde": (models.NCDE, ("hidden", "width", "depth", "vector_field")),
+    "ncde++": (models.NCDEpp, ("hidden", "width", "depth", "vector_field")),
     "gru": (models.GRU, ("hidden", "width")),
     "xlstm": (models.XLSTM, ()),
     "stacked-xlstm": (ft.partial(models.XLSTM, layers=4), ()),
@@ -38,7 +38,7 @@ BASELINES: dict[str, tuple[Any, tuple[str, ...]]] = {
 def baseline(
     name: str,
     channels: int,
-    output: int | AbstractGeometry,
+    output: int | AbstractGeometry | None,
     config: Any,
     *,
     dtype: Any,
@@ -54,7 +54,7 @@ def baseline(
     - `config`: sizes of the model; those the model has no use for are not read, and
         `None` stands for the default of the model.
     - `dtype`, `key`: of the weights.
-    - `options`: sizes that replace those of `config`; `final_activation` of fields.
+    - `options`: sizes that replace those of `config`, and what models with fields take.
     """
     kind, names = BASELINES[name]
     sizes = {size: options.get(size, getattr(config, size, None)) for size in names}

@@ -38,24 +38,26 @@ def smooth():
 
 
 def test_bank_follows_its_equation():
-    ts, rates = jnp.linspace(0, 1, 257, dtype=jnp.float32), (1.0, 16.0)
-    driver = brownian_driver(ts, 2, (4096,), key=jr.PRNGKey(0), brackets=True)
-    bank = with_bank(driver, rates)
-    assert bank.xs.shape == (4096, 257, 5)
+    ts, rates = jnp.linspace(0, 1, 257, dtype=jnp.float32), (1.0, 16.0, 4096.0)
+    driver = brownian_driver(ts, 2, (4096,), key=jr.PRNGKey(0))
+    bank = with_bank(driver, rates, key=jr.PRNGKey(1))
+    assert bank.xs.shape == (4096, 257, 6)
     np.testing.assert_array_equal(bank.xs[..., :3], driver.xs)
-    # Variance 1 - exp(-2 r t), up to the step and four standard errors.
+    xs = np.asarray(bank.xs, np.float64)
+    assert not xs[:, :2, 3:].any()  # one sample late
+    # Covariance of the steps of $W$ and the channels, and variance 1 - exp(-2 r t).
+    dt, r = 1 / 256, np.array(rates)
+    moves = xs[:, 2:, 3:] - np.exp(-r * dt) * xs[:, 1:-1, 3:]
+    moves = np.concatenate([np.diff(xs[:, :-1, 1:2], axis=1), moves], axis=-1)
+    found = np.einsum("bsi,bsj->ij", moves, moves) / moves[..., 0].size
+    both = np.add.outer(r, r)
+    expected = 2 * np.sqrt(np.outer(r, r)) * -np.expm1(-both * dt) / both
+    cross = np.sqrt(2 / r) * -np.expm1(-r * dt)
+    expected = np.block([[np.array([[dt]]), cross[None]], [cross[:, None], expected]])
+    np.testing.assert_allclose(found, expected, rtol=0.02)
     for k, rate in enumerate(rates):
-        expected = 1 - np.exp(-2 * rate)
-        found = float(jnp.var(bank.xs[:, -1, 3 + k]))
-        np.testing.assert_allclose(found, expected, rtol=0.09 + 2 * rate / 256)
-    # Brackets: the mean of products of steps.
-    steps = jnp.diff(bank.xs, axis=1)
-    realised = jnp.mean(steps[..., :, None] * steps[..., None, :], axis=0)
-    total = np.asarray(jnp.sum(bank.brackets, axis=-3))
-    np.testing.assert_allclose(
-        np.asarray(realised.sum(axis=0)), total, rtol=0.1, atol=0.05
-    )
-    assert (np.linalg.eigvalsh(total) > -1e-4).all()
+        found = xs[:, -1, 3 + k].var()
+        np.testing.assert_allclose(found, 1 - np.exp(-2 * rate), rtol=0.1)
 
 
 def test_generator_with_bank_has_gradients_and_a_file(rough, tmp_path):

@@ -20,7 +20,8 @@ class Config(TrainingConfig):
     - `rates`: the driver also has Ornstein-Uhlenbeck processes of its first Brownian
         channel, one for each of these rates, of stationary variance one: a bank that
         can follow a rough process. Every model gets them.
-    - `bound`: of the fields of windowed models, $a \tanh(u / a)$.
+    - `bound`: of the fields, where there is a bank, $a \tanh(u / a)$.
+    - `lift`: depth of the log-signatures.
     - `calculus`, `interpolation`, `basepoint`: of B-NRDE.
     - `anchor`: let every path begin at zero, and measure it in standard deviations of
         the data.
@@ -60,6 +61,7 @@ class Config(TrainingConfig):
     noise: int = 2
     rates: tuple[float, ...] = ()
     bound: float = 1.0
+    lift: int = 2
     calculus: Literal["ito", "stratonovich"] = "ito"
     interpolation: Literal["taylor", "log-ode", "linear"] | None = None
     basepoint: bool = True

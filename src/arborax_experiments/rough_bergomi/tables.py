@@ -16,6 +16,7 @@ from ..harness import (
     run_table,
     Table,
 )
+from .scores import LAGS
 
 
 # Mean and standard deviation of KS x 100 at the four horizons, as printed in
@@ -81,41 +82,49 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
 
 
 def _large(results: Results) -> Table:
-    """Scores of all fresh paths: KS x 100, structure functions and the left wing."""
+    """Scores of all fresh paths: KS x 100, structure functions, the left wing, the
+    largest error of the smile, and p-values by seed."""
     results = [r for r in results if "large" in r["scores"]]
     first = results[0]["scores"]["large"]
-    lags = [f"lag {lag}" for lag in (1, 4, 16)][: len(first["structure"])]
+    lags = [f"lag {lag}" for lag in LAGS][: len(first["structure"])]
     if "past" in first:  # real data: no second sample of the law
         cells = percent_cells([first["past"]]) + mean_cells([first["structure_floor"]])
-        lines: Lines = [("reference: training windows", [*cells, "-"])]
+        lines: Lines = [("reference: training windows", [*cells, "", "", ""])]
     else:
         floor, upper = (percent_cells([first[k]]) for k in ("floor", "floor_upper"))
+        ratios = mean_cells([first["structure_floor"]])
         lines = [
-            (
-                "floor (true against true)",
-                [*floor, *mean_cells([first["structure_floor"]]), "0"],
-            ),
-            ("floor, 95 % quantile", [*upper, *[""] * (len(lags) + 1)]),
+            ("floor (true against true)", [*floor, *ratios, "", "", ""]),
+            ("floor, 95 % quantile", [*upper, *[""] * (len(lags) + 3)]),
         ]
     for _, label, group in by_model(results, LABELS):
         found = [r["scores"]["large"] for r in group]
         cells = percent_cells(one["ks"] for one in found)
         cells += mean_cells(one["structure"] for one in found)
-        lines.append((label, [*cells, _wing_cell(found)]))
+        smiles = [r["scores"]["smile"]["horizons"][0] for r in group]
+        smile = _error_cell(smiles, [s["error"] for s in smiles])
+        p_values = ", ".join(f"{one['p_value']:.2g}" for one in found)
+        lines.append((label, [*cells, _wing_cell(found), smile, p_values]))
     title = (
         f"KS x 100 of {first['paths']} paths; squared changes of log local variance, "
     )
-    title += "model / true; error of the left wing, vol points"
-    return Table(title, [*first["columns"], *lags, "left wing"], lines)
+    title += "model / true; errors of left wing and smile, vol points; p of all paths"
+    return Table(title, [*first["columns"], *lags, "left wing", "smile", "p"], lines)
 
 
 def _wing_cell(found: list[dict[str, Any]]) -> str:
-    """Error at the first horizon, mean over seeds, and that of Monte Carlo."""
     wings = [one["left_wing"][0] for one in found]
-    if any(wing["monte_carlo"] is None for wing in wings):
+    known = all(wing["monte_carlo"] is not None for wing in wings)
+    gaps = [wing["generated"] - wing["true"] if known else None for wing in wings]
+    return _error_cell(wings, gaps, "+")
+
+
+def _error_cell(found: list[dict[str, Any]], gaps: list[Any], sign: str = "") -> str:
+    """Errors at the first horizon, mean over seeds, and that of Monte Carlo."""
+    if any(gap is None for gap in gaps):
         return "-"
-    gap = np.mean([wing["generated"] - wing["true"] for wing in wings])
-    return f"{gap:+.1f} (MC {np.mean([wing['monte_carlo'] for wing in wings]):.1f})"
+    noise = np.mean([one["monte_carlo"] for one in found])
+    return f"{np.mean(gaps):{sign}.1f} (MC {noise:.1f})"
 
 
 def _p_values(result: dict[str, Any]) -> str:
