@@ -215,14 +215,17 @@ def readme() -> str:
     )
 
     noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
-    found = {label: _means(cells) for label, cells in noisy.lines}
-    ours = next(v for label, v in found.items() if "SO(3), window 10" in label)
-    plain = next(v for label, v in found.items() if "no equation" in label)
+    found = {label.split(",")[0]: cells for label, cells in noisy.lines}
+    shares = [k for k, name in enumerate(noisy.columns) if "%" in name]
+    ours, front = (
+        " and ".join(f"{_means([found[label][k]])[0] / 100:.2f}" for k in shares)
+        for label in ("B-NRDE on SO(3)", "no equation: the front alone")
+    )
     rows.append(
         (
-            "rotations, 4 sources: forecast error / that of the same filters alone",
-            _range([a / b for a, b in zip(ours, plain)]),
-            "the equation adds nothing to its filters",
+            "rotations, recordings and frozen ones: error / that of an untrained bank",
+            ours,
+            f"the trained bank without an equation: {front}",
             "so-rotation",
         )
     )

@@ -58,16 +58,13 @@ TINY: dict[str, dict[str, typing.Any]] = {
 # What the default run leaves to the slow one beside models that an earlier experiment
 # has: programs that differ by a size, or that are a stage of another model.
 LEFT_OUT = {
-    "so-rotation": ("bnrde-4",),
     "rough-bergomi": ("bnrde",),
     "spd": ("bnrde",),
     "sequences": lambda name: name != "linear-ito",
     "state-tracking": lambda name: name != "block",
 }
 # Options of the default run; all others are slow.
-QUICK_OPTIONS = {
-    "so-rotation": {"bodies=False, inertia=True": dict(bodies=False, inertia=True)}
-}
+QUICK_OPTIONS: dict[str, dict[str, dict]] = {}
 
 # Options that mean nothing to the default model are tried with another one.
 MODEL_OF_OPTION = {"head": "gru", "driver": "gru", "relative": "gru"}

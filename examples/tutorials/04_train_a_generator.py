@@ -29,7 +29,7 @@ print(train.shape)
 #
 # A neural rough differential equation turns time and Brownian motion into paths. It is
 # trained so that random signature features of its paths have the same means as those of
-# the data. This is a short run; `steps=400`, the default, does better.
+# the data. This is a short run: the default is `steps=400`.
 
 # %%
 generator = abx.estimators.PathGenerator(

@@ -13,7 +13,8 @@ from arborax.datasets import FreeRotation
 from arborax.models import GRU
 from arborax.training.metrics import rotation_error
 from arborax_experiments.rotations import observe, rotation_windows
-from arborax_experiments.rotations.candidates import Developed
+from arborax_experiments.rotations.filter_bank import Developed
+from arborax_experiments.rotations.forecaster import corrected
 
 
 KEY = jr.PRNGKey(0)
@@ -29,10 +30,9 @@ def _extrapolators():
         "sg": M.SavitzkyGolay(2),
         "sg weights": M.SavitzkyGolay(2, knots=5, key=KEY),
         "mlp": M.MLPExtrapolator(key=KEY),
-        "bnrde": M.RotationBNRDE([M.SavitzkyGolay(1)], width=6, depth=1, key=KEY),
-        "mixture": M.RotationMixture(width=6, depth=1, key=KEY),
+        "bank": M.FilterBank(),
         "forecaster": M.RotationForecaster(
-            M.Linear(), GRU(4, abx.SO(3), hidden=4, width=4, key=KEY)
+            M.Linear(), GRU(7, 3, hidden=4, width=4, key=KEY)
         ),
         "sg-ncde": M.SavitzkyGolayNCDE(hidden=4, width=4, depth=1, key=KEY),
     }
@@ -121,7 +121,7 @@ def test_references_on_the_published_simulation(model, whole, ahead):
     assert abs(errors[:, 12:].mean() / ahead - 1) < 0.25
 
 
-@pytest.mark.parametrize("name", ["sg weights", "mlp", "bnrde", "forecaster"])
+@pytest.mark.parametrize("name", ["sg weights", "mlp", "bank", "forecaster"])
 def test_missing_samples_and_rotations_of_space(name):
     """What is missing is not looked at; turning space turns the output."""
     model = _extrapolators()[name]
@@ -136,14 +136,13 @@ def test_missing_samples_and_rotations_of_space(name):
     np.testing.assert_allclose(again, turn @ np.asarray(out), atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["mlp", "bnrde", "forecaster", "sg-ncde"])
+@pytest.mark.parametrize("name", ["mlp", "forecaster", "sg-ncde"])
 def test_the_unit_of_time_matters_with_seconds_only(name):
     """The same samples at 10 and at 40 a second."""
     make = {
         "mlp": lambda **o: M.MLPExtrapolator(key=KEY, **o),
-        "bnrde": lambda **o: M.RotationBNRDE(width=6, depth=1, key=KEY, **o),
         "forecaster": lambda **o: M.RotationForecaster(
-            M.Linear(), GRU(4, abx.SO(3), hidden=4, width=4, key=KEY), **o
+            M.Linear(), GRU(7, 3, hidden=4, width=4, key=KEY), **o
         ),
         "sg-ncde": lambda **o: M.SavitzkyGolayNCDE(
             hidden=4, width=4, depth=1, key=KEY, **o
@@ -160,60 +159,42 @@ def test_the_unit_of_time_matters_with_seconds_only(name):
         assert change > 1e-4 if seconds else change < 1e-5
 
 
-def test_before_training_the_equation_is_the_mixture():
-    """Its fields are zero then, and small fields change it by little but change it."""
-    model = M.RotationBNRDE(width=6, depth=1, key=KEY)
-    seen = _seen(_windows(3), noise=0.01, drop=0.3)
-    mixture = np.asarray(_batch(model.mixture, seen))
-    np.testing.assert_allclose(_batch(model, seen), mixture, atol=1e-12)
-    where = lambda m: m.mlp.layers[-1].bias  # noqa: E731
-    moved = eqx.tree_at(where, model, 0.2 * jnp.ones(5))
-    assert 0.5 < rotation_error(np.asarray(_batch(moved, seen)), mixture).max() < 90
+def test_corrections_of_the_front():
+    """States in SO(3) and exponentials of vectors are applied in the body frame."""
+    turn, front = (abx.SO(3).random_point(key=jr.PRNGKey(k)) for k in (1, 2))
+    vector = abx.SO(3).log(jnp.eye(3), turn)
+    by_state = corrected(front[None], turn[None])[0]
+    by_vector = corrected(front[None], 10 * vector[None])[0]
+    np.testing.assert_allclose(by_state, front @ turn, atol=1e-12)
+    np.testing.assert_allclose(by_vector, front @ turn, atol=1e-9)
 
 
-def test_the_correction_solves_its_equation():
-    """Constant coefficients on a steady turn: dZ = Z (b w dt + alpha dX), exactly."""
-    model = M.RotationBNRDE([M.SavitzkyGolay(1)], width=6, depth=1, key=KEY)
-    where = lambda m: (m.mlp.layers[-1].bias, m.mixture.trust)  # noqa: E731
-    bias = jnp.asarray([0.0, 0.1, 0.0, -0.3, 0.0])
-    model = eqx.tree_at(where, model, (bias, jnp.asarray(50.0)))
-    ts = jnp.arange(12.0)
-    speed = jnp.asarray([0.05, -0.02, 0.03])
-    out = _call(model, ts, _steady(ts, speed), TIMES)
-    # All turns have one axis: angles add up, from the middle of the times.
-    extra = -0.2 * (TIMES - 10)
-    expected = _steady(TIMES + extra, speed)
-    assert rotation_error(out, expected).max() < 1e-3
-
-
-def test_fields_of_the_correction_turn_with_the_body():
-    mlp = M.RotationBNRDE([M.Hold()], width=6, depth=1, key=KEY).mlp
-    where = lambda m: m.layers[-1].bias  # noqa: E731
-    mlp = eqx.tree_at(where, mlp, jnp.asarray([0.3, -0.2, 0.5, 0.7, 0.4]))
-    context = jnp.zeros(16)
-    z, turn = (abx.SO(3).random_point(key=jr.PRNGKey(k)) for k in (1, 2))
-    w = jnp.asarray([0.3, -0.4, 0.2])
-    clock = jnp.asarray([0.4])
-    here = M.Correction(mlp, context, w)((z, clock))
-    there = M.Correction(mlp, context, turn @ w)((turn @ z @ turn.T, clock))
-    np.testing.assert_allclose(there[0, :3], turn @ here[0, :3], atol=1e-12)
-    # Rows are images of basis vectors: V(Q e) = Q V(e).
-    np.testing.assert_allclose(
-        turn.T @ there[1:, :3], here[1:, :3] @ turn.T, atol=1e-12
-    )
+def test_the_equation_begins_near_its_front():
+    """The B-NRDE on SO(3), with and without a memory, moves the front a little."""
+    seen = _seen(_windows(3).astype(np.float32), noise=0.02, drop=0.3)
+    times = jnp.arange(21, dtype=jnp.float32)
+    call = eqx.filter_jit(lambda m: jax.vmap(lambda a, b, c: m(a, b, times, c))(*seen))
+    front = np.asarray(call(M.FilterBank(seconds=True)))
+    for hidden in (0, 3):
+        config = M.Config(hidden=hidden, width=6, depth=1)
+        model = M.make_model(config, key=KEY)
+        assert isinstance(model, M.RotationForecaster)
+        found = rotation_error(np.asarray(call(model)), front)
+        assert 0.01 < found.max() < 30
 
 
 def test_the_bank_is_gaussian_regression():
     """Path and evidence of one law from a dense covariance, by quadrature in time."""
-    bank = M.MotionBank(shapes=((0.3, 6.0),), ratios=(2.5,), bodies=(), nodes=400)
+    bank = M.FilterBank(shapes=((0.3, 6.0),), ratios=(2.5,), nodes=400)
     ts, rotations, mask = (a[0] for a in _seen(_windows(1), noise=0.02, drop=0.3))
-    bundle = jax.jit(bank)(ts, rotations, TIMES, mask)
+    developed = Developed(ts, rotations, mask)
+    paths, _ = jax.jit(bank.candidates)(developed, ts, TIMES)
     grid = np.linspace(-7, 15, 2201)
     lag = np.abs(grid[:, None] - grid)
     root = np.sqrt(3) * lag / 6
     velocity = (1 + root) * np.exp(-root) * np.cos(0.3 * lag)
     total = np.cumsum(np.cumsum(velocity, 0), 1) * (grid[1] - grid[0]) ** 2
-    origin = float(bundle.origin)
+    origin = float(developed.origin)
     zero = np.searchsorted(grid, -1e-9)
     total = total - total[zero] - total[:, zero, None] + total[zero, zero]
     seen = np.searchsorted(grid, ts[mask] - origin - 1e-9)
@@ -224,70 +205,45 @@ def test_the_bank_is_gaussian_regression():
     steps = np.asarray(jax.vmap(abx.SO(3).log)(kept[:-1], kept[1:]))
     x = np.concatenate([np.zeros((1, 3)), np.cumsum(steps, axis=0)])
     x = x - x[np.flatnonzero(ts[mask] == origin)]
-    np.testing.assert_allclose(
-        bundle.paths[0], cross @ np.linalg.solve(cov, x), atol=2e-3
-    )
-    np.testing.assert_allclose(bundle.paths[1], x[-1] + np.zeros((21, 3)), atol=1e-9)
+    np.testing.assert_allclose(paths[0], cross @ np.linalg.solve(cov, x), atol=2e-3)
+    np.testing.assert_allclose(paths[1], x[-1] + np.zeros((21, 3)), atol=1e-9)
 
 
 def test_the_bank_knows_rigid_bodies():
     """Clean free rotation is forecast by the law of its own moments of inertia."""
     data = FreeRotation(times=21).sample(30, seed=3)
-    bank = M.MotionBank()
-    bundle = jax.jit(jax.vmap(lambda a, b, c: bank(a, b, TIMES, c)))(
-        *_seen(data.rotations)
-    )
-    best = bank.laws[np.asarray(bundle.logits)[:, :-1].argmax(axis=1)]
-    assert (best[:, 2] > 0).mean() > 0.8
-    found = np.asarray(bank.bodies)[best[:, 2] - 1]
+    bank = M.FilterBank(bodies=M.BODIES)
+    assert len(bank.laws) == 84
+
+    def best(ts, rotations, mask):
+        return bank.candidates(Developed(ts, rotations, mask), ts, TIMES)[1][
+            :-1
+        ].argmax()
+
+    seen = _seen(data.rotations)
+    body = bank.laws[np.asarray(jax.jit(jax.vmap(best))(*seen))][:, 2]
+    assert (body > 0).mean() > 0.8
+    found = np.asarray(bank.bodies)[body - 1]
     right = np.abs(found / 10 - np.asarray(data.inertia)).max(axis=1) < 1e-9
-    assert right[best[:, 2] > 0].mean() > 0.7
-    mean = jax.vmap(
-        lambda b: b.rotations(
-            jnp.einsum("p,ptc->tc", jax.nn.softmax(b.logits), b.paths), TIMES
-        )
-    )(eqx.tree_at(lambda b: b.logits, bundle, bundle.logits.at[:, -1].set(-60)))
-    errors = rotation_error(np.asarray(mean), data.rotations)[:, 12:]
-    assert np.median(errors) < 0.01 and errors.mean() < 0.1
+    assert right[body > 0].mean() > 0.7
+    errors = rotation_error(np.asarray(_batch(bank, seen)), data.rotations)[:, 12:]
+    assert np.median(errors) < 0.5
 
 
-def test_torque_holds_the_bodies_acceleration():
-    """With the constants of the body, what it adds to the velocity is what the body's
-    velocity has changed by, to second order."""
-    data = FreeRotation(times=21).sample(20, seed=3)
-    a, b, c = np.asarray(data.inertia).T
-    constants = np.stack([(b - c) / a, (c - a) / b, (a - b) / c], axis=1)
-    ts = jnp.arange(12.0)
-
-    def added(rotations, constants, clock):
-        seen = Developed(ts, rotations, None)
-        return M.Torque(seen, ts, TIMES).velocity(constants, clock) / 20
-
-    call = jax.jit(jax.vmap(added, in_axes=(0, 0, None)))
-    here, there = (
-        np.asarray(call(data.rotations[:, :12], constants, k / 20)) for k in (6, 9)
-    )
-    np.testing.assert_allclose(here, 0, atol=1e-9)
-    truth = 0.1 * (data.velocities[:, 9] - data.velocities[:, 6])
-    assert np.abs(there - truth).max() < 0.15 * np.abs(truth).max()
-
-
-def test_statistics_do_not_see_the_frames():
-    """Neither a rotation of space nor one of the body changes them."""
-    ts, rotations, mask = _seen(_windows(2), noise=0.02, drop=0.3)
-    a, b = (np.asarray(abx.SO(3).random_point(key=jr.PRNGKey(k))) for k in (1, 2))
-    call = jax.jit(jax.vmap(M.rotation_statistics))
-    found = call(ts, rotations, mask)
-    np.testing.assert_allclose(call(ts, a @ rotations @ b, mask), found, atol=1e-6)
-    assert found.shape == (2, 16)
-    # Noise shows in the size of the residual.
-    loud = call(*_seen(_windows(2), noise=0.05))
-    quiet = call(*_seen(_windows(2), noise=0.001))
-    assert (np.asarray(loud)[:, 3] > np.asarray(quiet)[:, 3] + 1).all()
+def test_a_learned_bank_begins_as_the_untrained_one():
+    seen = _seen(_windows(2), noise=0.02, drop=0.3)
+    bank = M.FilterBank(learned=True)
+    plain = _batch(M.FilterBank(), seen)
+    np.testing.assert_allclose(_batch(bank, seen), plain, atol=1e-12)
+    # No reach at all is holding, from the first point ahead on.
+    still = eqx.tree_at(lambda m: m.reach, bank, jnp.zeros((1, 4)))
+    held = _batch(M.Hold(), _seen(_windows(2), noise=0.02))
+    whole = _seen(_windows(2), noise=0.02)
+    np.testing.assert_allclose(_batch(still, whole)[:, 12:], held[:, 12:], atol=5e-3)
 
 
 def test_gradients_are_finite():
-    model = M.RotationMixture(width=6, depth=1, key=KEY)
+    model = M.FilterBank(learned=True)
     windows = _windows(2)
     seen = _seen(windows, drop=0.3)  # clean: residuals are almost zero
 
@@ -297,8 +253,9 @@ def test_gradients_are_finite():
         return jnp.mean((_batch(model, seen) - windows) ** 2)
 
     leaves = jax.tree.leaves(eqx.filter(gradient(model), eqx.is_inexact_array))
-    assert leaves and all(bool(jnp.isfinite(leaf).all()) for leaf in leaves)
-    assert any(bool(jnp.abs(leaf).max() > 0) for leaf in leaves)
+    assert len(leaves) == 3
+    for leaf in leaves:
+        assert bool(jnp.isfinite(leaf).all()) and bool(jnp.abs(leaf).max() > 0)
 
 
 def test_bad_input():
@@ -306,7 +263,7 @@ def test_bad_input():
         M.Hold()(jnp.zeros(1), jnp.eye(3)[None], TIMES)
     with pytest.raises(ValueError, match="order"):
         M.SavitzkyGolay(-1)
-    with pytest.raises(ValueError, match="drivers"):
-        M.RotationBNRDE([], key=KEY)
+    with pytest.raises(ValueError, match="two observations"):
+        M.FilterBank()(jnp.zeros(1), jnp.eye(3)[None], TIMES)
     with pytest.raises(ValueError, match="channels"):
-        M.RotationForecaster(M.Hold(), GRU(4, abx.SO(3), key=KEY), driver="matrix")
+        M.RotationForecaster(M.Hold(), GRU(7, 3, key=KEY), driver="matrix")

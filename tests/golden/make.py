@@ -614,16 +614,12 @@ _ROTATION_MODELS: dict[str, Callable[[], Any]] = {
     "SavitzkyGolay": lambda: R.SavitzkyGolay(2, knots=6, key=KEY),
     "MLPExtrapolator": _mlp_front,
     "RotationForecaster": lambda: R.RotationForecaster(
-        _mlp_front(), M.GRU(4, abx.SO(3), hidden=4, width=5, key=KEY)
+        _mlp_front(), M.GRU(7, 3, hidden=4, width=5, key=KEY)
     ),
     "SavitzkyGolayNCDE": lambda: R.SavitzkyGolayNCDE(
         **SMALL, solver=abx.Heun(), key=KEY
     ),
-    "RotationMixture": lambda: R.RotationMixture(width=4, depth=1, key=KEY),
-    "RotationBNRDE": lambda: R.RotationBNRDE(width=4, window=4, key=KEY),
-    "RotationBNRDE inertia": lambda: R.RotationBNRDE(
-        R.MotionBank(bodies=()), width=4, window=4, inertia=True, key=KEY
-    ),
+    "FilterBank": lambda: R.FilterBank(bodies=R.BODIES, learned=True),
 }
 
 

@@ -15,7 +15,7 @@ STORED = json.loads(make.FILE.read_text(encoding="utf-8"))
 SLOW = re.compile(
     r"field (SE|Sphere|Hyperbolic|Product) .*,3\)"
     r"|solve SO (CF4|CFEES27|LieEuler|final)"
-    r"|rotation (RotationBNRDE inertia|SavitzkyGolayNCDE|RotationForecaster)"
+    r"|rotation (SavitzkyGolayNCDE|RotationForecaster)"
 )
 
 

@@ -20,7 +20,6 @@ import pytest
 import arborax as abx
 from arborax._xla import plain
 from arborax.models import activate, lipswish, MLP, VectorField
-from arborax_experiments.rotations.correction import Correction
 from arborax_experiments.spd.field import log_cholesky, LogCholeskyField
 
 
@@ -182,20 +181,6 @@ def test_all_vector_fields(name, depth):
     field = vector_field(ACTIVATIONS[name], last, 2, geometry, dtype)
     tolerance = 1e-7 if large else None
     compare(field, plain_vector_field, alg, geometry, dtype, tolerance)
-
-
-@pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.slow)])
-def test_rotation_fields(depth):
-    """The fields of the rotation model, on rotations and a clock."""
-    geometry, alg = abx.Product(abx.SO(3), abx.Euclidean(1)), abx.Shuffle(4, depth)
-    mlp = MLP(4, 5, 4, 1, key=jr.PRNGKey(0), dtype=jnp.float64)
-    context, velocity = jnp.array([0.4, -0.2]), jnp.array([0.3, 0.1, -0.5])
-    field = Correction(mlp, context, velocity)
-
-    def plain(field, y):
-        return eqx.tree_at(lambda f: f.mlp, field, Plain(field.mlp))(y)
-
-    compare(field, plain, alg, geometry, jnp.float64)
 
 
 @pytest.mark.parametrize("depth", [2, pytest.param(3, marks=pytest.mark.slow)])

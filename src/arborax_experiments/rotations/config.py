@@ -8,50 +8,43 @@ from ..harness import TrainingConfig
 
 @dataclasses.dataclass(frozen=True)
 class Config(TrainingConfig):
-    """One run of the experiment `so-rotation`, without the seed.
+    """One run of the experiment `so-rotation`, but for the seed.
 
-    **Fields**, in addition to those of `TrainingConfig`; `window` is for window models
-    whose name does not give one:
+    **Fields** beside those of `TrainingConfig`; `window` is that of window models
+    without one in their name:
 
     - `trajectories`, `data_seed`, `kinematics`: of free rotation.
-    - `driven`: share of the training windows that come from
-        [`arborax.datasets.DrivenRotation`][] instead of free rotation.
-    - `train_rates`, `correlation`: samples per second at which driven rotation
-        is simulated, in equal shares, and the range of its correlation times (s). Free
-        rotation has 10 samples per second.
+    - `law`: training windows: `"broad"`: all kinds of motion at all `rates`
+        (`broad_motion`); `"free"`: free rotation alone, as published.
     - `seconds`: whether models are told times in seconds, and so the rate; otherwise
         times count samples.
-    - `split`: `"trajectory"`, or `"time"` as published.
+    - `split`: of free rotation, `"trajectory"`, or `"time"` as published.
     - `points`, `observed`, `stride`: of windows.
-    - `train_noise`, `train_drop`: largest observation noise (rad), and the share
-        of observations missing in half of the windows, in training and validation.
-    - `noise`, `drop`: levels at which test windows are scored; windows with dropped
-        observations are scored in addition to full ones.
+    - `train_noise`, `train_drop`: largest observation noise (rad), and the part of
+        observations missing in half of the windows, in training and validation.
+    - `noise`, `drop`: levels at which the test windows are scored; the drop is applied
+        beside the full windows.
     - `test_windows`, `real_windows`: largest number of each test set.
-    - `folder`: recordings ([`arborax.datasets.read_recordings`][]); without it there is
-        no sim-to-real evaluation.
+    - `folder`: recordings ([`arborax.datasets.read_recordings`][]) but those that are
+        kept for the final test; without it there is no sim-to-real evaluation.
+    - `final`: the same folder: scores what is kept for the final test as well.
     - `motions`: folder of aeon's `BasicMotions`, as
         [`arborax.datasets.read_aeon`][] takes it.
-    - `rates`, `gap`: samples per second of recordings; gaps (s) that are not bridged.
+    - `rates`, `gap`: samples per second of recordings and of the broad law; gaps (s)
+        that are not bridged.
     - `real_noise`: added to recordings.
-    - `extrapolator`: the front of the model, a name of `EXTRAPOLATORS`, or
-        `"default"`: that of the model.
-    - `bodies`: whether the bank of the B-NRDE on SO(3) and of the mixture has rigid
-        bodies of the simulated kind among its laws of motion.
-    - `inertia`: whether the equation of the B-NRDE on SO(3) can learn moments of
-        inertia, see `Torque`.
-    - `relative`, `driver`: as `RotationForecaster`.
+    - `front`: a name of `FRONTS`, or `"published"`: that of the published row.
+    - `relative`, `driver`, `correct`: as `RotationForecaster`.
+    - `hidden`: also the size of the memory beside the state of the B-NRDE on SO(3).
     - `substeps`: of `MNODE`.
-    - `objective`: `"relative"`: angle, mostly of the forecast, over the error of the
-        better of holding and continuing; `"frobenius"`: as published.
+    - `objective`: `"angle"`: the mean angle of the forecast; `"frobenius"`: as
+        published.
     """
 
     trajectories: int = 2000
     data_seed: int = 42
     kinematics: Literal["body", "mixed"] = "body"
-    driven: float = 0.35
-    train_rates: tuple[float, ...] = (10.0, 40.0)
-    correlation: tuple[float, float] = (0.1, 0.5)
+    law: Literal["broad", "free"] = "broad"
     seconds: bool = True
     split: Literal["trajectory", "time"] = "trajectory"
     points: int = 21
@@ -64,23 +57,23 @@ class Config(TrainingConfig):
     test_windows: int = 3072
     real_windows: int = 384
     folder: str | None = None
+    final: str | None = None
     motions: str | None = None
     rates: tuple[float, ...] = (10.0, 40.0)
     gap: float = 0.1
     real_noise: tuple[float, ...] = (0.0, 0.02, 0.05)
-    extrapolator: str = "default"
-    bodies: bool = True
-    inertia: bool = False
+    front: str = "bank"
     relative: bool = True
     driver: Literal["chart", "matrix"] = "chart"
+    correct: bool = True
     hidden: int = 16
-    depth: int = 3
-    window: int = 10
+    depth: int = 2
+    window: int = 5
     substeps: int = 1
-    objective: Literal["relative", "frobenius"] = "relative"
+    objective: Literal["angle", "frobenius"] = "angle"
     learning_rate: float = 5e-3
-    iterations: int = 700
-    validations: int = 7
+    iterations: int = 600
+    validations: int = 6
 
     def __post_init__(self):
         if not 2 <= self.observed < self.points:

@@ -1,121 +1,80 @@
-"""Simulated windows for training and validation."""
+"""Simulated windows to train on and to validate with."""
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import jax.random as jr
 import numpy as np
 from jaxtyping import Float
 
-from arborax.datasets import DrivenRotation, FreeRotation
-from arborax.training import metrics
+from arborax.datasets import FreeRotation
 
 from .config import Config
-from .windows import observe, Observed, split_rotations, Windows
+from .motions import broad_motion
+from .windows import observe, Observed, rotation_windows, split_rotations, Windows
 
 
 FREE_STEP = 0.1  # seconds
 
 
 @dataclasses.dataclass(frozen=True)
-class Kind:
-    """One kind of motion to train on.
-
-    **Fields:**
-
-    - `share`: share of the training windows of this kind.
-    - `step`: seconds between samples, or 1 if times count samples.
-    - `train`, `validation`: clean windows.
-    """
-
-    share: float
-    step: float
-    train: Windows
-    validation: Windows
-
-
-@dataclasses.dataclass(frozen=True)
 class Training:
-    """Windows for training and validation.
+    """Windows to train on and to validate with.
 
     **Fields:**
 
-    - `kinds`: free rotation, then driven rotation at each rate.
-    - `scales`: the scales of errors for each kind, `(windows,)`.
-    - `validation`, `validation_scales`: observed windows and their scales.
+    - `windows`: clean windows to train on.
+    - `steps`: seconds between samples of each, or 1 if times count samples.
+    - `validation`: windows as observed.
     """
 
-    kinds: tuple[Kind, ...]
-    scales: tuple[Float[np.ndarray, " _"], ...]
+    windows: Windows
+    steps: Float[np.ndarray, " _"]
     validation: Observed
-    validation_scales: Float[np.ndarray, " _"]
 
     def batch(self, config: Config, key: Any, step: int) -> tuple:
-        """Times, rotations and mask of observations, all times, truth and scales of a
-        training batch; a function of key and step alone."""
+        """Times, rotations and mask of observations, all times and truth of a training
+        batch; a function of key and step alone."""
         entropy = [int(k) for k in np.asarray(jr.key_data(key)).ravel()]
         rng = np.random.default_rng([*entropy, step])
-        parts, scales = [], []
-        counts = shared(config.batch, [kind.share for kind in self.kinds])
-        for kind, scale, count in zip(self.kinds, self.scales, counts):
-            rows = rng.integers(len(kind.train), size=count)
-            parts.append(kind.train[rows])
-            scales.append(scale[rows])
-        steps = np.repeat([kind.step for kind in self.kinds], counts)
-        windows, scale = np.concatenate(parts), np.concatenate(scales)
-        seen, scale = corrupt(windows, scale, steps, config, rng)
-        return seen.ts, seen.rotations, seen.mask, seen.times, seen.truth, scale
+        rows = rng.integers(len(self.windows), size=config.batch)
+        seen = corrupt(self.windows[rows], self.steps[rows], config, rng)
+        return seen.ts, seen.rotations, seen.mask, seen.times, seen.truth
 
 
 def make_training(config: Config) -> Training:
     """Simulates the training and validation windows."""
-    kinds = make_kinds(config)
-    scales = tuple(error_scale(kind.train, config.observed) for kind in kinds)
-    counts = shared(512, [kind.share for kind in kinds])
-    parts = [thinned(kind.validation, n) for kind, n in zip(kinds, counts)]
-    held = np.concatenate(parts)
-    steps = np.repeat([kind.step for kind in kinds], [len(part) for part in parts])
-    rng = np.random.default_rng(config.data_seed + 2)
-    order = rng.permutation(len(held))
-    held, steps = held[order], steps[order]
-    scale = error_scale(held, config.observed)
-    return Training(kinds, scales, *corrupt(held, scale, steps, config, rng))
-
-
-def make_kinds(config: Config) -> tuple[Kind, ...]:
-    """Free rotation, and driven rotation at each rate, if there is any."""
-    free = split_rotations(
-        free_rotations(config), config.points, config.stride, config.split
-    )
-    kinds = [_kind(1 - config.driven, FREE_STEP, free, config)]
-    rates = config.train_rates if config.driven > 0 else ()
-    for number, rate in enumerate(rates):
-        law = DrivenRotation(
-            step=1 / rate, times=4 * config.points, correlation=config.correlation
+    if config.law == "free":
+        free = split_rotations(
+            free_rotations(config), config.points, config.stride, config.split
         )
-        count = max(4, config.trajectories)
-        # A seed for each rate: equal velocities would add nothing.
-        driven = law.sample(count, seed=config.data_seed + 1 + 1000 * number)
-        parts = split_rotations(driven.rotations, config.points, config.stride)
-        kinds.append(_kind(config.driven / len(rates), 1 / rate, parts, config))
-    return tuple(kinds)
+        parts = [(w, np.full(len(w), unit(FREE_STEP, config))) for w in free[:2]]
+    else:
+        parts = [_broad(config, part) for part in range(2)]
+    (train, steps), (held, held_steps) = parts
+    chosen = thinned(np.arange(len(held)), 512)
+    rng = np.random.default_rng(config.data_seed + 2)
+    rows = chosen[rng.permutation(len(chosen))]
+    validation = corrupt(held[rows].astype(np.float32), held_steps[rows], config, rng)
+    return Training(train.astype(np.float32), steps, validation)
 
 
-def _kind(share: float, step: float, parts: tuple, config: Config) -> Kind:
-    train, validation, _ = (p.astype(np.float32) for p in parts)
-    return Kind(share, unit(step, config), train, validation)
+def _broad(config: Config, part: int) -> tuple[Windows, np.ndarray]:
+    """Windows of the broad law at all rates, and their steps; another seed for each
+    rate and part. Validation has a quarter of the motions."""
+    count = max(8, config.trajectories // (4 if part else 1))
+    windows, steps = [], []
+    for number, rate in enumerate(config.rates):
+        seed = [config.data_seed, part, number]
+        motions = broad_motion(count, 2 * config.points, rate, seed=seed)
+        windows.append(rotation_windows(motions, config.points, config.points))
+        steps.append(np.full(len(windows[-1]), unit(1 / rate, config)))
+    return np.concatenate(windows), np.concatenate(steps)
 
 
 def unit(step: float, config: Config) -> float:
-    """The time between samples that models are given."""
+    """The time between samples as models are told it."""
     return step if config.seconds else 1.0
-
-
-def shared(total: int, shares: Sequence[float]) -> list[int]:
-    """Whole numbers in these shares that add up to the total."""
-    ends = np.round(total * np.cumsum([0.0, *shares])).astype(int)
-    return [int(n) for n in np.diff(ends)]
 
 
 def free_rotations(config: Config) -> np.ndarray:
@@ -124,48 +83,24 @@ def free_rotations(config: Config) -> np.ndarray:
     return law.sample(config.trajectories, seed=config.data_seed).rotations
 
 
-def error_scale(windows: Windows, observed: int) -> Float[np.ndarray, " _"]:
-    """The smaller mean error (rad) of holding the last clean observation and of
-    continuing the last clean increment."""
-    last, before = windows[:, observed - 1], windows[:, observed - 2]
-    step = np.swapaxes(before, 1, 2) @ last
-    held, moving = [], []
-    guess = last
-    for k in range(observed, windows.shape[1]):
-        guess = guess @ step
-        held.append(metrics.rotation_error(windows[:, k], last))
-        moving.append(metrics.rotation_error(windows[:, k], guess))
-    best = np.minimum(np.mean(held, axis=0), np.mean(moving, axis=0))
-    return np.radians(best).astype(windows.dtype)
-
-
 def corrupt(
-    windows: Windows,
-    scale: np.ndarray,
-    steps: np.ndarray,
-    config: Config,
-    rng: np.random.Generator,
-) -> tuple[Observed, np.ndarray]:
-    """Observations with noise of a random level, half of the windows with gaps, and
-    scales that allow for the noise."""
+    windows: Windows, steps: np.ndarray, config: Config, rng: np.random.Generator
+) -> Observed:
+    """Observations with noise of a random level, half of the windows with gaps."""
     count = len(windows)
     gaps = rng.permutation(count) < count // 2
-    level = config.train_noise * rng.random(count)
     seen = observe(
         windows,
         config.observed,
-        noise=level,
+        noise=config.train_noise * rng.random(count),
         drop=config.train_drop,
         step=steps,
         seed=int(rng.integers(1 << 31)),
     )
-    mask = seen.mask | ~gaps[:, None]
-    floor = np.float32(0.002)
-    scale = (scale + 2 * level + floor).astype(windows.dtype)
-    return dataclasses.replace(seen, mask=mask), scale
+    return dataclasses.replace(seen, mask=seen.mask | ~gaps[:, None])
 
 
-def thinned(windows: Windows, most: int, seed: int = 0) -> Windows:
+def thinned(windows: np.ndarray, most: int, seed: int = 0) -> np.ndarray:
     """At most `most` windows, drawn without repetition."""
     if len(windows) <= most:
         return windows

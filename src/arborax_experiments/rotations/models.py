@@ -1,132 +1,133 @@
-"""The models of the table and their front ends."""
+"""The models of the table, and what continues their observations."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import equinox as eqx
 import jax
+import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
 from arborax import models
 from arborax.algebra import Shuffle
-from arborax.geometry import SO
+from arborax.geometry import Euclidean, Product, SO
 
 from ..baselines import baseline
 from .config import Config
-from .equation import RotationBNRDE
 from .extrapolators import AbstractExtrapolator, ConstantVelocity, Hermite, Hold, Linear
-from .forecaster import RotationForecaster, SavitzkyGolayNCDE
+from .filter_bank import BODIES, FilterBank
+from .forecaster import CHANNELS, RotationForecaster, SavitzkyGolayNCDE
 from .learned_extrapolators import MLPExtrapolator, SavitzkyGolay
-from .mixture import RotationMixture
-from .motion_bank import MotionBank
 
 
 FLOAT = np.dtype(np.float32)
-EXTRAPOLATORS: dict[str, Callable[..., AbstractExtrapolator]] = {
+# What continues the observations in front of a model; all but `hold` are trained with
+# it. The last three are those of the published rows.
+FRONTS: dict[str, Callable[[Config, PRNGKeyArray], AbstractExtrapolator]] = {
     "hold": lambda config, key: Hold(),
-    "constant-velocity": lambda config, key: ConstantVelocity(),
-    "linear": lambda config, key: Linear(),
-    "hermite": lambda config, key: Hermite(relative=config.relative),
     "sg": lambda config, key: SavitzkyGolay(
         2, knots=config.observed, dtype=FLOAT, key=key
     ),
-    **{f"sg{n}": lambda config, key, n=n: SavitzkyGolay(n) for n in (1, 2, 3)},
     "mlp": lambda config, key: MLPExtrapolator(
         config.observed, seconds=config.seconds, dtype=FLOAT, key=key
     ),
+    "bank": lambda config, key: FilterBank(
+        learned=True, seconds=config.seconds, dtype=FLOAT
+    ),
+    "sg3": lambda config, key: SavitzkyGolay(3),
+    "hermite": lambda config, key: Hermite(relative=config.relative),
 }
+PUBLISHED_FRONTS = {
+    "bnrde-euclidean": "mlp",
+    "sg-ncde": "sg3",
+    **dict.fromkeys(("stacked-xlstm", "nrde", "xlstm", "gru", "ncde"), "hermite"),
+}
+BANK = "filter bank, 84 laws"
 REFERENCES: dict[str, AbstractExtrapolator] = {
     "hold": Hold(),
     "constant velocity": ConstantVelocity(),
     "linear": Linear(),
     "Hermite (absolute chart)": Hermite(relative=False),
     **{f"Savitzky-Golay {order}": SavitzkyGolay(order) for order in (1, 2, 3)},
+    "filter bank, 60 laws": FilterBank(),
+    BANK: FilterBank(bodies=BODIES),
 }
-# Default front ends; models without one here have a bank of laws of motion.
-FRONTS = {
-    "bnrde-euclidean": "mlp",
-    "sg-ncde": "sg3",
-    **dict.fromkeys(("stacked-xlstm", "nrde", "xlstm", "gru", "ncde"), "hermite"),
-    "mnode": "hold",
-}
+
+
+def front_of(config: Config) -> str:
+    """The name of the front of a model. M-NODE has none: it sees one orientation. The
+    SG-NCDE is driven by the derivative of a Savitzky-Golay polynomial."""
+    name, model = config.front, config.model
+    if model == "mnode":
+        return "hold"
+    if name == "published":
+        name = PUBLISHED_FRONTS.get(model, "hold")
+    if name not in FRONTS:
+        raise ValueError(
+            f"`front` must be 'published' or one of {list(FRONTS)}, got {name!r}."
+        )
+    return "sg" if model == "sg-ncde" and not name.startswith("sg") else name
 
 
 def make_model(config: Config, *, key: PRNGKeyArray) -> AbstractExtrapolator:
     """The model of a configuration with fresh weights, in single precision."""
-    name = config.model
-    if name == "mixture":
-        return RotationMixture(
-            _drivers(config, key),
-            width=config.width,
-            seconds=config.seconds,
-            dtype=FLOAT,
-            key=key,
-        )
-    if name == "mnode":
-        # It sees one orientation; relative to a later one it would see the velocity.
-        model = models.MNODE(
-            width=config.width,
-            depth=config.depth,
-            substeps=config.substeps,
-            dtype=FLOAT,
-            key=key,
-        )
-        front = _front(config, key)
-        options: Any = dict(driver="matrix", relative=False, seconds=config.seconds)
-        return RotationForecaster(front, model, **options)
-    first, second = jr.split(key)
-    if name in ("bnrde", "bnrde-4"):
-        return RotationBNRDE(
-            _drivers(config, first),
-            window=4 if name == "bnrde-4" else config.window,
-            width=config.width,
-            inertia=config.inertia,
-            seconds=config.seconds,
-            dtype=FLOAT,
-            key=second,
-        )
-    return _sequence(config, _front(config, first), second)
-
-
-def _sequence(
-    config: Config, front: AbstractExtrapolator, key: PRNGKeyArray
-) -> AbstractExtrapolator:
-    """A sequence model with outputs in SO(3) behind a front."""
     name, driver = config.model, config.driver
-    seen: Any = dict(relative=config.relative, seconds=config.seconds)
+    first, second = jr.split(key)
+    front = FRONTS[front_of(config)](config, first)
+    if name == "front":
+        return front
     sizes: Any = dict(hidden=config.hidden, width=config.width, depth=config.depth)
+    seen: Any = dict(relative=config.relative, seconds=config.seconds)
+    seen["correct"] = config.correct
+    options: Any = dict(dtype=FLOAT, key=second)
+    if name == "mnode":
+        # Relative to a later orientation it would see velocity.
+        sizes = dict(width=config.width, depth=config.depth, substeps=config.substeps)
+        model = models.MNODE(**sizes, dtype=FLOAT, key=key)
+        seen.update(relative=False, correct=False)
+        return RotationForecaster(front, model, driver="matrix", **seen)
     if name == "sg-ncde":
-        if isinstance(front, SavitzkyGolay):
-            return SavitzkyGolayNCDE(front, **seen, **sizes, dtype=FLOAT, key=key)
-        driver = "matrix"
-    channels = 4 if driver == "chart" else 10
-    if name == "bnrde-euclidean":
-        algebra = Shuffle(channels, 2)
-        model = models.BNRDE(algebra, SO(3), window=4, **sizes, dtype=FLOAT, key=key)
+        assert isinstance(front, SavitzkyGolay)
+        return SavitzkyGolayNCDE(front, **seen, **sizes, **options)
+    channels, output = CHANNELS[driver], 3 if config.correct else SO(3)
+    if name == "bnrde":
+        model = _on_rotations(config, channels, second)
+    elif name == "bnrde-euclidean":
+        algebra, window = Shuffle(channels, 2), config.window
+        model = models.BNRDE(algebra, output, window=window, **sizes, **options)
     else:
-        kind = {"sg-ncde": "ncde", "ncde": "ncde++"}.get(name, name)
-        options: Any = dict(dtype=FLOAT, interpolation=None, key=key)
-        model = baseline(kind, channels, SO(3), config, **options)
+        kind = {"ncde": "ncde++"}.get(name, name)
+        model = baseline(kind, channels, output, config, interpolation=None, **options)
     return RotationForecaster(front, model, driver=driver, **seen)
 
 
-def _front(config: Config, key: PRNGKeyArray) -> AbstractExtrapolator:
-    name = config.extrapolator
-    name = FRONTS.get(config.model, name) if name == "default" else name
-    if name not in EXTRAPOLATORS:
-        raise ValueError(
-            f"`extrapolator` must be 'default' or one of {list(EXTRAPOLATORS)}, got "
-            f"{name!r}."
-        )
-    return EXTRAPOLATORS[name](config, key)
+def _on_rotations(config: Config, channels: int, key: PRNGKeyArray) -> models.BNRDE:
+    """A B-NRDE with states in SO(3), beside a memory of `hidden` numbers, that begins
+    near the identity and moves a tenth as fast as its weights say."""
+    memory = config.hidden
+    geometry = Product(SO(3), Euclidean(memory)) if memory else SO(3)
+    model = models.BNRDE(
+        Shuffle(channels, 2),
+        geometry=geometry,
+        window=config.window,
+        width=config.width,
+        depth=config.depth,
+        dtype=FLOAT,
+        key=key,
+    )
 
+    def ends(m: Any) -> list[Any]:
+        layers = m.vector_field.mlp.layers[-1], m.initial.layers[-1]
+        return [part for layer in layers for part in (layer.weight, layer.bias)]
 
-def _drivers(config: Config, key: PRNGKeyArray) -> Any:
-    """The bank of laws of motion, or only the extrapolator asked for."""
-    if config.extrapolator != "default":
-        return [_front(config, key)]
-    return MotionBank() if config.bodies else MotionBank(bodies=())
+    slow = np.tile([0.1] * 3 + [1.0] * memory, channels).astype(FLOAT)
+    near = np.array([0.1] * 6 + [1.0] * memory, FLOAT)
+    eye = jnp.zeros(near.shape, FLOAT).at[jnp.array([0, 4])].set(1)
+    weight, bias, first, level = ends(model)
+    changed = slow[:, None] * weight, slow * bias, near[:, None] * first
+    return eqx.tree_at(ends, model, [*changed, near * level + eye])
 
 
 def forecast(model: AbstractExtrapolator, arrays: Sequence[Any]) -> Any:

@@ -3,11 +3,11 @@
 from typing import Any
 
 from ..harness import OURS, pyplot, Results, TRUE
-from .tables import noisy_tables
+from .tables import noisy_table
 
 
 STEPS = (
-    "training:\nsimulated free rotation,\nnoise and gaps",
+    "training:\nsimulated motion,\nnoise and gaps",
     "12 observed points\nfront: noise removed,\n9 points proposed",
     "equation on SO(3)\ndriven by the front:\n9 forecast points",
     "tests, without training:\nrecorded motion,\nnoise and gaps",
@@ -30,24 +30,25 @@ def scheme(results: Results) -> Any:
             top.annotate("", **ends, arrowprops=arrow)
     top.set(xlim=(-0.5, len(STEPS) - 0.5), ylim=(-1, 1))
     top.axis("off")
-    for table in noisy_tables(results):
-        first = next(i for i, (label, _) in enumerate(table.lines) if _is_model(label))
-        rows = [*table.lines[:first], *table.lines[first + 1 :], table.lines[first]]
-        for k, (label, cells) in enumerate(rows):
-            xs = [i for i, cell in enumerate(cells) if cell != "-"]
-            ys = [float(cells[i].split("±")[0]) for i in xs]
-            shift = 0.12 if _is_model(label) else -0.12
-            look = dict(color=TRUE, marker="_", markersize=14)
-            if _is_model(label):
-                look = dict(color="C1", marker="o", markersize=4, alpha=0.6)
-            if k == len(rows) - 1:
-                look, shift = dict(color=OURS, marker="D", markersize=7), 0.12
-            names = {0: "references", first: "other models", len(rows) - 1: label}
-            own: Any = dict(linestyle="", label=names.get(k))
-            bottom.plot([x + shift for x in xs], ys, **look, **own)
-        bottom.set_xticks(range(len(table.columns)), table.columns)
+    table = noisy_table(results)
+    angles = [i for i, name in enumerate(table.columns) if "%" not in name]
+    first = next(i for i, (label, _) in enumerate(table.lines) if _is_model(label))
+    rows = [*table.lines[:first], *table.lines[first + 1 :], table.lines[first]]
+    for k, (label, cells) in enumerate(rows):
+        xs = [i for i in angles if cells[i] != "-"]
+        ys = [float(cells[i].split("±")[0]) for i in xs]
+        shift = 0.12 if _is_model(label) else -0.12
+        look = dict(color=TRUE, marker="_", markersize=14)
+        if _is_model(label):
+            look = dict(color="C1", marker="o", markersize=4, alpha=0.6)
+        if k == len(rows) - 1:
+            look, shift = dict(color=OURS, marker="D", markersize=7), 0.12
+        names = {0: "references", first: "other models", len(rows) - 1: label}
+        own: Any = dict(linestyle="", label=names.get(k))
+        bottom.plot([x + shift for x in xs], ys, **look, **own)
+    bottom.set_xticks(angles, [table.columns[i] for i in angles])
     bottom.set(yscale="log", ylabel="error under noise, degrees")
-    bottom.legend(fontsize=7, loc="lower right")
+    bottom.legend(fontsize=7, loc=(0.56, 0.03))
     return figure
 
 

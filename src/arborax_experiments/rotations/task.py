@@ -38,7 +38,7 @@ class RotationTask(AbstractTask):
     name = "so-rotation"
     config = Config
     models = LABELS
-    private = ("folder", "motions")
+    private = ("folder", "final", "motions")
     introduction = """<p>Orientations: 12 observed points, 9 forecast. RGE is the angle
 between forecast and truth in degrees. References are not learned and see the same
 observations. Models are trained on simulated rotation only; recordings are forecast
@@ -54,16 +54,14 @@ without further training.</p>"""
     def stages(self, config: Config, data: Data) -> Iterator[Stage]:
         """One stage on simulated windows, with noise and gaps."""
         objective, observed = OBJECTIVES[config.objective], config.observed
-        training = data.training
-        held, scales = training.validation, training.validation_scales
+        training, held = data.training, data.training.validation
 
         def loss(model, batch, key):
-            *arrays, truth, scale = batch
-            return objective(forecast(model, arrays), truth, scale, observed)
+            *arrays, truth = batch
+            return objective(forecast(model, arrays), truth, observed)
 
         def metric(model, validation, key):
-            out = predict(model, held)
-            found = float(objective(out, held.truth, scales, observed))
+            found = float(objective(predict(model, held), held.truth, observed))
             return found if np.isfinite(found) else float("inf")
 
         yield Stage(
@@ -106,21 +104,17 @@ without further training.</p>"""
         return label_of(result)
 
 
-def relative_error(out, truth, scale, observed: int):
-    """Mean angle in units of the scale of each window; forecasts count four times."""
-    degrees: Any = metrics.rotation_error(out, truth)
-    angles = degrees * (np.pi / 180)
-    ahead = angles[:, observed:].mean(axis=1)
-    seen = angles[:, :observed].mean(axis=1)
-    return ((0.8 * ahead + 0.2 * seen) / scale).mean()
+def angle_error(out, truth, observed: int):
+    """Mean angle in degrees over the points after the observed ones."""
+    return metrics.rotation_error(out[:, observed:], truth[:, observed:]).mean()
 
 
-def frobenius_error(out, truth, scale, observed: int):
+def frobenius_error(out, truth, observed: int):
     """Mean Frobenius distance over all points, as published but for a factor two."""
     return metrics.frobenius(out, truth).mean()
 
 
-OBJECTIVES = {"relative": relative_error, "frobenius": frobenius_error}
+OBJECTIVES = {"angle": angle_error, "frobenius": frobenius_error}
 
 
 def error_ratios(results: Results) -> Any:
@@ -130,10 +124,10 @@ def error_ratios(results: Results) -> Any:
     best: dict[str, float] = {}
     for result in results:
         for scores in result["references"].values():
-            for name, value in means(scores, "forecast").items():
+            for name, value in means(scores).items():
                 best[name] = min(value, best.get(name, value))
     for result in results:
-        found = means(result["scores"], "forecast")
+        found = means(result["scores"])
         ratios = [found[n] / best[n] if n in found else float("nan") for n in names]
         label = f"{label_of(result)}, {result['seed']}"
         axes.plot(range(len(names)), ratios, "o", label=label, alpha=0.7)
