@@ -6,8 +6,9 @@ import pathlib
 
 import pytest
 
+from arborax.training import load
 from arborax_experiments import collect, find_task
-from arborax_experiments.harness import tasks
+from arborax_experiments.harness import parameter_count, read_paths, tasks
 
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"
@@ -90,3 +91,19 @@ def test_stored_rows_name_command_and_date(name):
         assert result["command"].startswith(f"arborax run {name} --model")
         assert f"--seed {result['seed']}" in result["command"]
         assert result["date"] and result["cpu_seconds"] > 0
+
+
+def test_stored_weights_and_paths_belong_to_rows():
+    files = list(RESULTS.rglob("model.abx"))
+    assert files and sum(p.stat().st_size for p in RESULTS.rglob("paths.npz")) < 2e6
+    for file in files:
+        name, row = file.parents[1].name, f"{file.parent.name}.json"
+        assert (file.parents[1] / row).exists()
+        (result,) = [
+            r for r in collect(name, [RESULTS]) if r["folder"] == str(file.parent)
+        ]
+        assert (
+            parameter_count(find_task(name).trained(load(file)))
+            == (result["parameters"])
+        )
+        assert read_paths(result) is not None

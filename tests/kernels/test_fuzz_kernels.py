@@ -53,7 +53,7 @@ static_kernels = st.sampled_from(
     + [lambda x, y: x @ y, lambda x: x, lambda x, y: x, lambda x, y: None]
 )
 scales = st.sampled_from(
-    ["auto", "bounded", 0.5, 0.0, -1.0, 1e-30, 1e30, np.nan, np.inf, "typo", [1.0, 2.0]]
+    ["auto", "median", 0.5, 0.0, -1.0, 1e-30, 1e30, np.nan, np.inf, "typo", [1.0, 2.0]]
     + [np.float32(0.5), 1, True, 1j]
 )
 flags = st.sampled_from([True, False, None, 1, "yes", np.True_])

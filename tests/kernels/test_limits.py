@@ -63,6 +63,24 @@ def test_blow_up_is_explained():
         assert 1 < float(value) < 5
 
 
+def test_median_scale_spreads_a_truncated_kernel(rng):
+    """One very large path does not make all others look alike."""
+    x = np.cumsum(rng.normal(size=(21, 30, 2)), axis=1)
+    x[0] *= 100
+    moved, steps = x - x[:, :1], np.diff(x, axis=1)
+    squares = np.maximum((moved**2).sum(-1).max(1), (steps**2).sum((1, 2)))
+    options = {"add_basepoint": False, "normalise": True}
+    spread = {}
+    for scale in ("auto", "median"):
+        kernel = abx.SignatureKernel("geometric", 3, scale=scale, **options).fit(x)
+        gram = np.asarray(kernel.gram(x))[1:, 1:]
+        spread[scale] = np.std(gram[~np.eye(20, dtype=bool)])
+        if scale == "median":
+            expected = 2 / np.median(np.sqrt(squares))
+            np.testing.assert_allclose(kernel.scale, expected, rtol=1e-6)
+    assert spread["auto"] < 1e-3 and spread["median"] > 0.1
+
+
 def test_bounded_scale_is_a_bound(rng):
     """With lengths at most one, `T <= 2 log 2` for any path."""
     x = jnp.asarray(np.cumsum(rng.standard_normal((6, 40, 3)), axis=1))

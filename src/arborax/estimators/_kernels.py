@@ -44,7 +44,8 @@ class KernelEstimator(Saved):
         self.n_features_in_ = path.dim
         names = [f"x{k}" for k in range(path.dim)]
         self.scaling_ = Scaling.of(path, names, self.standardise)
-        usual = dict(scale="auto", normalise=True, add_time=True, add_basepoint=True)
+        scale = "auto" if self.depth is None else "median"
+        usual = dict(scale=scale, normalise=True, add_time=True, add_basepoint=True)
         options = usual | dict(self.kernel_options or {})
         kernel = SignatureKernel(self.kind, self.depth, **options)  # pyright: ignore
         self.paths_ = _standardise(self.scaling_, path)
@@ -89,7 +90,8 @@ class SignatureKernelClassifier(ClassifierMixin, KernelEstimator):
 
         - `kind`, `depth`: of [`arborax.SignatureKernel`][].
         - `kernel_options`: its further options, a dictionary. By default
-            `scale="auto"`, `normalise=True`, `add_time=True` and `add_basepoint=True`.
+            `scale="median"` (`"auto"` without a depth), `normalise=True`,
+            `add_time=True` and `add_basepoint=True`.
         - `C`, `class_weight`: of `sklearn.svm.SVC`.
         - `standardise`, `channels_last`: as in
             [`arborax.estimators.SignatureFeatures`][].

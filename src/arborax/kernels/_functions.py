@@ -7,13 +7,14 @@ from jaxtyping import Array, ArrayLike, Float, Real
 from ._features import InnerProduct
 from ._kernel import SignatureKernel
 from ._prepare import Brackets, Kind, Path
+from ._scale import Mode
 
 
 class KernelOptions(TypedDict, total=False):
     """Options of [`arborax.SignatureKernel`][] by keyword."""
 
     static_kernel: object
-    scale: Real[ArrayLike, ""] | Literal["auto", "bounded"] | None
+    scale: Real[ArrayLike, ""] | Mode | None
     add_time: bool
     add_basepoint: bool
     lead_lag: bool
@@ -46,9 +47,9 @@ def signature_kernel(
         `"realised"` (`dx dx^T` of observed increments), `"canonical"` (zero) or
         increments `(..., steps, d, d)`. The two sides may differ.
 
-    With `scale=None` or a number, a value depends on its two paths only. With
-    `scale="auto"` or `"bounded"` all pairs of the call share one number, found from all
-    paths of `x` and `y`.
+    With `scale=None` or a number, a value depends on its two paths only. With a word
+    for `scale` all pairs of the call share one number, found from all paths of `x` and
+    `y`.
 
     **Returns:**
 
@@ -79,8 +80,8 @@ def signature_gram(
         recursion takes about a megabyte, to stay near the cache.
     - all others: as in [`arborax.signature_kernel`][].
 
-    With `scale="auto"` or `"bounded"`, blocks of one large matrix, or the matrices of a
-    training and a test set, need one number: see [`arborax.SignatureKernel.fit`][].
+    With a word for `scale`, blocks of one large matrix, or the matrices of a training
+    and a test set, need one number: see [`arborax.SignatureKernel.fit`][].
 
     **Returns:**
 

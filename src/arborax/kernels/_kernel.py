@@ -1,7 +1,7 @@
 """Signature kernels: one object, values for pairs and Gram matrices in blocks."""
 
 import functools as ft
-from typing import Any, Literal
+from typing import Any, get_args, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -28,7 +28,7 @@ from ._prepare import (
     refuse_beyond,
     Side,
 )
-from ._scale import pooled_scale
+from ._scale import Mode, pooled_scale
 from ._static import (
     AbstractStaticKernel,
     AbstractStationaryKernel,
@@ -73,7 +73,7 @@ class SignatureKernel(eqx.Module):
         depth: int | None = None,
         *,
         static_kernel: object = None,
-        scale: Real[ArrayLike, ""] | Literal["auto", "bounded"] | None = None,
+        scale: Real[ArrayLike, ""] | Mode | None = None,
         add_time: bool = False,
         add_basepoint: bool = False,
         lead_lag: bool = False,
@@ -89,14 +89,16 @@ class SignatureKernel(eqx.Module):
         - `static_kernel`: `"linear"`, `"rbf"`, `"rational-quadratic"`, a static kernel
             object or a function of two points. Enters by second differences.
         - `scale`: a number that multiplies the augmented path (its square multiplies
-            the brackets). `"auto"` and `"bounded"` find one number for all paths of a
-            call (both sides of a Gram matrix, both samples of a test), a constant for
-            differentiation. `"auto"` brings the largest distance from the start and
+            the brackets). A word finds one number for all paths of a call (both sides
+            of a Gram matrix, both samples of a test), a constant for differentiation.
+            `"auto"` brings the largest distance from the start and
             the root of the quadratic variation to at most 1/2. This suits rough paths;
             paths with many fast rotations may still blow up, which is reported.
             `"bounded"` brings the length to at most 1: complete tree kernels then
             converge for every path, but rough paths shrink to zero as their mesh is
-            refined. Values of two calls can be compared only under one number: fix it
+            refined. `"median"` brings the median of what `"auto"` looks at to 2, which
+            spreads the values of a truncated kernel; complete ones may blow up. Values
+            of two calls can be compared only under one number: fix it
             with [`arborax.SignatureKernel.fit`][].
         - `add_time`, `add_basepoint`, `lead_lag`: augmentations, applied in the order
             lead-lag, time (first channel), basepoint (zero).
@@ -115,7 +117,7 @@ class SignatureKernel(eqx.Module):
         as_choice("method", method, ("auto", "recursion", "features"))
         as_choice("inner_product", inner_product, ("hopf", "trees"))
         if isinstance(scale, str):
-            as_choice("scale", scale, ("auto", "bounded"))
+            as_choice("scale", scale, get_args(Mode))
         elif scale is not None:
             as_number("scale", scale)
         static = as_static_kernel(static_kernel)
@@ -162,7 +164,7 @@ class SignatureKernel(eqx.Module):
         brackets_x: Brackets = None,
         brackets_y: Brackets = None,
     ) -> "SignatureKernel":
-        """Fix `scale="auto"` or `"bounded"` to the number that belongs to these paths.
+        """Fix a `scale` given as a word to the number that belongs to these paths.
 
         Arguments as in [`arborax.signature_gram`][]: `x`, or `x` and `y` together.
 

@@ -29,7 +29,8 @@ def collect(
 ) -> list[dict[str, Any]]:
     """All results of an experiment under some folders, one of each run.
 
-    A run in an earlier folder hides the same run in a later one.
+    A run in an earlier folder hides the same run in a later one. The files of a run are
+    beside `result.json`; those of a stored `NAME.json` in the folder `NAME` beside it.
     """
     found: dict[tuple, dict[str, Any]] = {}
     for folder in folders:
@@ -37,7 +38,9 @@ def collect(
             result = json.loads(file.read_text(encoding="utf-8"))
             changes = json.dumps(result.get("changes", {}), sort_keys=True)
             identity = (*(result[name] for name in IDENTITY), changes)
-            found.setdefault(identity, {**result, "folder": str(file.parent)})
+            own = file.with_suffix("")
+            place = own if own.is_dir() else file.parent
+            found.setdefault(identity, {**result, "folder": str(place)})
     return [found[identity] for identity in sorted(found)]
 
 
