@@ -15,6 +15,7 @@ from arborax.datasets import SPDDiffusion
 from arborax.geometry import SPD
 from arborax_experiments import collect, find_task, report, run, table
 from arborax_experiments.harness import parameter_count, PRESETS
+from arborax_experiments.harness.tables import footing_table
 from arborax_experiments.spd import make_generator
 from arborax_experiments.spd.coordinates import (
     FLOOR,
@@ -34,7 +35,7 @@ from arborax_experiments.spd.scores import (
     spectra,
     wasserstein,
 )
-from arborax_experiments.spd.tables import REFERENCES
+from arborax_experiments.spd.tables import by_row, REFERENCES
 
 
 LAW = SPDDiffusion(steps=64)
@@ -320,6 +321,28 @@ def test_run_leaves_files_a_table_and_a_report(result, folder):
         report(TASK, [], folder / "none.html")
     again = run(TASK, model="bnrde-bk", preset="smoke", folder=folder, resume=True)
     assert again["scores"] == result["scores"]
+
+
+def test_validation_chooses_the_rate_and_test_scores_do_not():
+    def tried(rate, metric, seed=1):
+        return {
+            "model": "gru",
+            "seed": seed,
+            "parameters": 7,
+            "config": {"head": "log", "learning_rate": rate, "batch": 2},
+            "stages": [{"best_metric": metric, "steps": 5}],
+            "scores": {"w1": [-metric]},  # would choose another rate
+            "cpu_seconds": 100 * rate,
+        }
+
+    first = [tried(0.1, 3.0), tried(0.2, 2.0), tried(0.4, 4.0)]
+    results = [*first, tried(0.2, 9.0, seed=2)]
+    ((_, label, group),) = by_row(results)
+    assert label == "GRU, log head, 2 seeds"
+    assert [r["config"]["learning_rate"] for r in group] == [0.2, 0.2]
+    ((label, cells),) = footing_table(TASK, results).lines
+    assert label == "GRU, log head, 2 seeds"
+    assert cells == ["7", "10", "20", "0.2", "3"]
 
 
 def test_table_compares_with_the_best_baseline_at_each_time(result):

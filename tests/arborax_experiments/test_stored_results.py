@@ -97,7 +97,7 @@ def other(value):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_wrong_stored_row_fails(name, tmp_path):
-    """A stored file in which one field is not what its command gives, for each field."""
+    """A stored file in which one field, any of them, is not what its command gives."""
     content = json.loads(min((RESULTS / name).rglob("*.json")).read_text("utf-8"))
     (tmp_path / name).mkdir()
     for key, value in content["config"].items():

@@ -163,10 +163,14 @@ RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 def footing_table(task: Any, results: Results) -> Table:
     """What each row was given: parameters, data seen in training (steps times batch),
     CPU seconds of a run, the learning rate, and how many rates were tried: those of
-    stored runs, or what `task.rates_tried` says of earlier trials."""
+    stored runs, or what `task.rates_tried` says of earlier trials. Runs that only
+    served to choose a rate count as tries."""
     columns = ["parameters", "data seen", "CPU s", "learning rate", "rates tried"]
-    rows: dict[str, Results] = collections.defaultdict(list)
+    tried: dict[str, set[float]] = collections.defaultdict(set)
     for result in results:
+        tried[task.label(result)].add(result["config"]["learning_rate"])
+    rows: dict[str, Results] = collections.defaultdict(list)
+    for result in task.compared(results):
         rows[task.label(result)].append(result)
     lines: Lines = []
     for label, group in rows.items():
@@ -176,10 +180,10 @@ def footing_table(task: Any, results: Results) -> Table:
         cells.append(f"{np.mean([r['cpu_seconds'] for r in group]):.0f}")
         if first["stages"]:
             cells[1] = str(max(map(_data_seen, group)))
-            rates = sorted({r["config"]["learning_rate"] for r in group})
-            tried = task.rates_tried.get(first["model"], "1")
-            cells.append(" ".join(f"{rate:g}" for rate in rates))
-            cells.append(str(len(rates)) if len(rates) > 1 else tried)
+            cells.append(f"{first['config']['learning_rate']:g}")
+            count = len(tried[label])
+            earlier = task.rates_tried.get(first["model"], "1")
+            cells.append(str(count) if count > 1 else earlier)
         else:
             cells += ["-", "-"]
         lines.append((with_seeds(label, seeds), cells))

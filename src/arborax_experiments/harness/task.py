@@ -159,6 +159,11 @@ class AbstractTask(abc.ABC):
         """Results that may be compared, under a title."""
         return by_setting(results)
 
+    def compared(self, results: Results) -> Results:
+        """The results of one group that are rows of its tables: all, unless some were
+        only made to choose a learning rate."""
+        return results
+
     @abc.abstractmethod
     def tables(self, results: Results) -> list[Table]:
         """The tables of one group of results."""

@@ -48,7 +48,7 @@ class RoughBergomiTask(AbstractTask):
     name = "rough-bergomi"
     config = Config
     models = LABELS
-    rates_tried = {"bnrde": "several"}
+    rates_tried = {"bnrde": "several", "bnrde-bk": "several"}
     introduction = """<p>Generated against true log-prices. KS is the two-sample
 Kolmogorov-Smirnov statistic, times 100. The floor is what a perfect model would score:
 two samples of the true law, of the size of the test set; "on these test paths" is what

@@ -26,7 +26,7 @@ from .generator import Generator, make_generator
 from .objectives import make_objective
 from .references import reference
 from .scores import places, score, spectra, wasserstein
-from .tables import label_of, LABELS, REFERENCES, tables
+from .tables import by_row, label_of, LABELS, REFERENCES, tables
 
 
 BLOCK = 512  # paths generated at a time
@@ -39,7 +39,10 @@ class SPDTask(AbstractTask):
     name = "spd"
     config = Config
     models = LABELS
-    rates_tried = {"bnrde": "several", "gru": "2", "xlstm": "2", "stacked-xlstm": "2"}
+    rates_tried = {
+        **dict.fromkeys(("bnrde", "bnrde-ito", "bnrde-bk"), "several"),
+        **dict.fromkeys(("gru", "xlstm", "stacked-xlstm"), "2"),
+    }
     introduction = """<p>Generated against true paths of covariance matrices. W1 is the
 one-dimensional Wasserstein distance of each sorted eigenvalue, mean over eigenvalues,
 times 100. The floor is what a perfect model would score: two samples of the true law.
@@ -105,6 +108,9 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
             title: [order[id(r)] for r in group]
             for title, group in by_setting(shown).items()
         }
+
+    def compared(self, results: Results) -> Results:
+        return [result for _, _, group in by_row(results) for result in group]
 
     def label(self, result: dict[str, Any]) -> str:
         return label_of(result)
