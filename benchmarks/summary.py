@@ -84,15 +84,15 @@ def speed() -> str:
     names = ("GrossmanLarson", "MuntheKaasWright", "Ito")
     trees, slopes = ([f"`{n}`, {mode}" for n in names] for mode in MODES)
     rows = [
-        ("words, forward", "signatures", ("`Shuffle`, forward",)),
-        ("words, gradient", "signatures", ("`Shuffle`, gradient",)),
-        ("trees and Itô words, forward", "signatures", trees),
-        ("trees and Itô words, gradient", "signatures", slopes),
-        ("signature kernels, value", "kernels", ("value",)),
-        ("signature kernels, gradient", "kernels", ("gradient",)),
+        ("signatures over words", "signatures", ("`Shuffle`, forward",)),
+        ("their gradient", "signatures", ("`Shuffle`, gradient",)),
+        ("branched and Itô signatures", "signatures", trees),
+        ("their gradient", "signatures", slopes),
+        ("signature kernels", "kernels", ("value",)),
+        ("their gradient", "kernels", ("gradient",)),
     ]
     lines = [
-        "| task | time of pysiglib / ours, medians | worst and best cell | command |",
+        "| task | typical case | worst to best case | command |",
         "|---|---|---|---|",
     ]
     groups = _groups()
