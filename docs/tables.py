@@ -242,8 +242,8 @@ def readme() -> str:
     )
     rows.append(
         (
-            "Learn the volatility between coarse samples with the branched loss: error, "
-            f"in units of that with the geometric loss; {len(without)} speeds",
+            "Learn the volatility between coarse samples with the branched loss: "
+            f"error, in units of that with the geometric loss; {len(without)} speeds",
             ours,
             f"{plain} (geometric loss, bracket as a channel)",
             "brackets",

@@ -5,8 +5,8 @@
 # Both are right: an integral against a rough path depends on where in each step the
 # integrand is evaluated. At the left end of the step it is Itô's, in the middle
 # Stratonovich's. Trading strategies are Itô (they cannot look ahead); limits of smooth
-# noise, and mechanics on manifolds, are Stratonovich. The difference is the quadratic
-# variation, so data decide nothing by themselves: you say which calculus you mean.
+# noise, and mechanics on manifolds, are Stratonovich. The two differ by the quadratic
+# variation. Data do not tell you which one to use: you have to decide.
 #
 # ## One driver, two solutions
 #
@@ -56,17 +56,16 @@ ax.set(title="The same noise, the same equation, two calculi", xlabel="time")
 ax.legend(frameon=False)
 
 # %% [markdown]
-# The mean of the Itô solution is one at all times, as that of a fair game should be.
-# The Stratonovich solution grows like $e^{\sigma^2 t / 2}$ in the mean. Neither word
-# nor tree is needed to see it, but an algebra that has no place for the bracket
-# cannot give the Itô solution.
+# The mean of the Itô solution is one at all times, as in a fair game. The mean of the
+# Stratonovich solution grows like $e^{\sigma^2 t / 2}$. An algebra with no place for
+# the bracket, such as `Shuffle`, cannot give the Itô solution.
 
 # %% [markdown]
 # ## Which bracket
 #
-# The simulator knows its bracket, $dt$. Data do not tell, and the realised bracket
-# takes its place: the solution then solves the equation of the samples, and its error
-# falls like the square root of their distance.
+# A simulator knows its bracket, here $dt$. Data come without one, so we use the
+# realised bracket instead: squared increments of the samples. The error then falls like
+# the square root of the time between samples.
 
 # %%
 alg = abx.Ito(dim=1, depth=2)
@@ -84,8 +83,8 @@ for every in (64, 8, 1):
 # %% [markdown]
 # ## States between knots
 #
-# Any time may be asked for. The log-signature of the partial window is used, so the
-# solution is as rough between knots as the driver is.
+# You can ask for the state at any time. The solver then uses the log-signature up to
+# that time, so between knots the solution is as rough as its driver.
 
 # %%
 control = abx.rough_path(ts, path, alg, window=128, brackets=brackets)

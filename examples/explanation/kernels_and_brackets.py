@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Kernels and brackets
 #
-# A signature kernel measures how alike two paths are, by the inner product of their
-# signatures. Summed over paths it compares laws: the MMD. What it sees depends on the
-# algebra. This page shows two laws that one kernel cannot tell apart and another can.
+# A signature kernel measures how alike two paths are: it is the inner product of their
+# signatures. Averaged over samples of paths it compares two laws (the MMD). What it
+# sees depends on the algebra. This page shows two laws that one kernel cannot tell
+# apart and another can.
 
 # %%
 import jax.numpy as jnp
@@ -18,7 +19,7 @@ import arborax as abx
 # ## The same points, different motion between them
 #
 # Nine points are observed. In the first law the path between them is Brownian; in the
-# second it is straight. The observed points have one law.
+# second it is straight. The observed points have the same law in both.
 
 # %%
 fine = jnp.linspace(0.0, 1.0, 513)
@@ -33,9 +34,9 @@ ax.set(title="Two paths with the same observations", xlabel="time")
 ax.legend(frameon=False, fontsize=8)
 
 # %% [markdown]
-# No function of the nine points tells the two apart. Quadratic variation does: it is 1
-# for the first law, and 0 for the second. A simulator or a model knows it, and can hand
-# it over as the **bracket** of each step.
+# No function of the nine points can tell the two apart. Quadratic variation can: it is
+# 1 for the first law and 0 for the second. A simulator or a model knows it, and can
+# supply it as the **bracket** of each step.
 #
 # ## Who sees what
 #
@@ -46,9 +47,8 @@ ax.legend(frameon=False, fontsize=8)
 # | branched | trees | path and bracket, every product as a coordinate of its own |
 # | planar | ordered trees | the same, for states on manifolds |
 #
-# The MMD of 128 paths and the same 128 paths, where the bracket of the second sample
-# is a share of that of the first. The geometric kernel finds no difference, whatever
-# the share.
+# Now compare 128 paths with the same 128 paths, but give the second sample only a share
+# of the bracket. The geometric kernel finds no difference, whatever the share.
 
 # %%
 ts = jnp.linspace(0.0, 1.0, 9)
@@ -88,9 +88,9 @@ print(f"branched, no bracket: {found[0]:.3f}, half: {found[2]:.3f}")
 #
 # ## When it matters
 #
-# If the grid is fine, the bracket can be realised from the samples
-# (`brackets="realised"`), and every kernel on the same data knows as much: left-point
-# sums contain it. If the grid is coarse, only a supplied bracket carries it. Whether
-# an objective that sees brackets trains better generators is measured in [What the
-# branched objective is for](../../guides/branched-objective.md); how to use each
-# kernel is in [Signature kernels and objectives](../../guides/kernels.md).
+# On a fine grid the bracket can be estimated from the samples (`brackets="realised"`),
+# and left-point sums contain it anyway. On a coarse grid only a supplied bracket
+# carries it. Whether an objective that sees brackets trains better generators is
+# measured in [What the branched objective is for](../../guides/branched-objective.md);
+# how to use each kernel is in [Signature kernels and
+# objectives](../../guides/kernels.md).

@@ -1,10 +1,10 @@
 # %% [markdown]
 # # The log-ODE
 #
-# A driver with a thousand samples need not take a thousand steps. The log-ODE method
-# cuts time into a few windows, summarises the driver in each by its log-signature, and
-# solves one ordinary differential equation per window. This page shows the idea, its
-# order of convergence, and its cost.
+# A driver with a thousand samples does not need a thousand steps. The log-ODE method
+# cuts time into a few windows, summarises the driver in each of them by its
+# log-signature, and solves one ordinary differential equation per window. This page
+# shows the idea, its order of convergence and its cost.
 
 # %%
 import jax
@@ -20,7 +20,7 @@ import arborax as abx
 # ## The idea
 #
 # Over a window, $dY = \sum_i V_i(Y)\,dX^i$ moves the state along a complicated path.
-# One vector field does the same in one smooth move of unit time, up to a small error:
+# A single vector field, followed for unit time, ends at almost the same point:
 #
 # $$ L = \sum_i X^i V_i + \sum_{i<j} A^{ij}\,[V_i, V_j] + \dots , $$
 #

@@ -46,9 +46,9 @@ row(
 # %% [markdown]
 # ## 2. Colours
 #
-# With several noises, $dY = V_0\,dX^0 + V_1\,dX^1$, each vertex says which one it is.
-# The tree with root 1 and 0 on top is the field $V_1'[V_0]$, and beside it goes the
-# integral $\int X^0\,dX^1$: what is on top is integrated first.
+# With several noises, $dY = V_0\,dX^0 + V_1\,dX^1$, the colour of a vertex says which
+# one it stands for. The tree with root 1 and 0 on top is the field $V_1'[V_0]$, and it
+# comes with the integral $\int X^0\,dX^1$: what is on top is integrated first.
 
 # %%
 row(
@@ -61,8 +61,8 @@ row(
 # %% [markdown]
 # ## 3. Forests are products
 #
-# Two trees side by side stand for the product of their integrals. Under Itô calculus a
-# product is a coordinate of its own, since it does not follow from the others.
+# Two trees side by side stand for the product of their integrals. Under Itô calculus
+# this product is a coordinate of its own, since it does not follow from the others.
 
 # %%
 row([(dot, dot1), (dot, ladder)], ["$X^0 X^1$", r"$X^0 \int X^0 dX^0$"], "Forests", 2.4)
@@ -73,7 +73,7 @@ row([(dot, dot1), (dot, ladder)], ["$X^0 X^1$", r"$X^0 \int X^0 dX^0$"], "Forest
 # A word is an iterated integral with no branching: a ladder. By the ordinary product
 # rule every tree is a sum of ladders, one for each order that keeps children above
 # their parents. The cherry is twice the tall ladder. Under Itô calculus this fails,
-# and by how much is the quadratic variation.
+# and the quadratic variation says by how much.
 
 # %%
 path = abx.brownian(jnp.linspace(0.0, 1.0, 513), dim=1, key=jr.key(1))
@@ -101,9 +101,9 @@ abx.plots.signature_bars(both, trees).set_title("A signature, tree by tree")
 # %% [markdown]
 # ## 6. Cutting: Chen's identity
 #
-# The signature over a whole interval comes from those over its halves. A tree is cut
-# in all ways: the part that is cut off lies in the past, the trunk in the present. For
-# the ladder there are three ways.
+# The signature over a whole interval follows from those over its two halves. Cut a tree
+# in every possible way: the part that is cut off belongs to the first half (the past),
+# the trunk to the second (the present). For the ladder there are three ways.
 
 # %%
 row(

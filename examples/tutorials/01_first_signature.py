@@ -1,9 +1,9 @@
 # %% [markdown]
 # # First signature
 #
-# A signature turns a path into a list of numbers: its iterated integrals. This page
-# computes one, reads its coordinates, and compares Stratonovich with Itô calculus.
-# You need `pip install 'arborax[plots]'`, nothing else.
+# A signature turns a path into a list of numbers, its iterated integrals. On this page
+# you compute one, read its coordinates, and compare Stratonovich with Itô calculus.
+# All you need is `pip install 'arborax[plots]'`.
 
 # %%
 import jax
@@ -54,12 +54,12 @@ print(words.primitive_basis, abx.log_signature(path, words).round(4))
 # %% [markdown]
 # ## Trees and Itô calculus
 #
-# Under Itô calculus the product rule has one more term, the quadratic variation, and
-# words have no place for it. Trees do. `(1, ((0, ()),))` is a tree with root 1 and a
-# vertex 0 on top: the integral of channel 0 against channel 1.
+# Under Itô calculus the product rule has one more term, the quadratic variation (or
+# *bracket*). Words have no place for it, but trees do. `(1, ((0, ()),))` is a tree with
+# root 1 and a vertex 0 on top: the integral of channel 0 against channel 1.
 #
-# Give the bracket, here that of Brownian motion, and the integrals are Itô's. In the
-# picture the colour of a vertex is its channel.
+# Pass the bracket, here that of Brownian motion, and you get Itô integrals. In the
+# picture, the colour of a vertex is its channel.
 
 # %%
 brackets = abx.brownian_brackets(ts, dim=2)
@@ -81,8 +81,8 @@ for name, values in both.items():
 #
 # ## Pieces and gradients
 #
-# Signatures of adjacent pieces are joined by `combine`, so a long path can be processed
-# in parts. Everything can be differentiated, the brackets too.
+# `combine` joins the signatures of adjacent pieces, so a long path can be processed in
+# parts. You can differentiate with respect to everything, brackets included.
 
 # %%
 first = abx.signature(path[:65], trees, brackets=brackets[:64])

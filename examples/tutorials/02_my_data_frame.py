@@ -1,8 +1,8 @@
 # %% [markdown]
 # # My DataFrame
 #
-# From a table with one row per time to features, to a plot, to predictions. You need
-# `pip install 'arborax[plots,sklearn]'` and pandas; polars and pyarrow work the same.
+# From a table with one row per time to features, a plot and predictions. You need
+# `pip install 'arborax[plots,sklearn]'` and pandas; polars and pyarrow tables work too.
 
 # %%
 import matplotlib.pyplot as plt
@@ -51,8 +51,8 @@ print(df.head(4).to_string())
 # ## Paths
 #
 # Name the column of times and the column that says which rows belong together.
-# Missing values become a mask. Mistakes, such as a row out of order, are refused with
-# the number of the row.
+# Missing values become a mask. A mistake in the table, such as a row out of order, is
+# an error that names the row.
 
 # %%
 paths = abx.SampledPath.from_dataframe(df, time="time", group="machine", unit="h")
@@ -63,9 +63,8 @@ print(int((~paths.mask).sum()), "values are marked as missing or padding")
 # ## Features
 #
 # Itô log-signature features of weight 1 and 2: increments, areas, and quadratic
-# variations (with the factor -1/2). The area of temperature and pressure is positive if
-# the first moves
-# before the second.
+# variations (times -1/2). The area of temperature and pressure is positive if the
+# temperature moves first.
 
 # %%
 features = abx.estimators.SignatureFeatures("ito", depth=2)
@@ -90,8 +89,8 @@ ax.legend(frameon=False)
 # %% [markdown]
 # ## Predictions
 #
-# The features are a step of a scikit-learn pipeline. Forty machines to learn from,
-# twenty to test.
+# The features are a step of a scikit-learn pipeline. It learns from forty machines and
+# is tested on the other twenty.
 
 # %%
 train = df[df["machine"] < "m40"]
@@ -105,7 +104,7 @@ model.fit(train, labels[:40])
 print(f"accuracy on machines not seen before: {model.score(test, labels[40:]):.2f}")
 
 # %% [markdown]
-# To keep a model, `features.save("features.abx")`; every estimator of
-# `abx.estimators` has it. [Your own data](../../guides/own-data.md) has forecasts,
-# generated paths and targets on manifolds; [From the shell](../../my-data.md) does all
-# this without Python.
+# `features.save("features.abx")` keeps the fitted features in a file, and every
+# estimator in `abx.estimators` has such a method. [Your own
+# data](../../guides/own-data.md) goes on to forecasts, generated paths and targets on
+# manifolds; [From the shell](../../my-data.md) does all this without Python.

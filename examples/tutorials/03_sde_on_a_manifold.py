@@ -1,9 +1,9 @@
 # %% [markdown]
 # # My first SDE on a manifold
 #
-# A compass needle in noise: its direction is a point on the sphere. The equation is
-# solved without projections; every state has length one to rounding. You need
-# `pip install 'arborax[plots]'`.
+# A compass needle shaken by noise: its direction is a point on the sphere. The solver
+# moves it by rotations, so every state has length one up to rounding, and nothing is
+# ever projected back. You need `pip install 'arborax[plots]'`.
 
 # %%
 import jax
@@ -16,9 +16,9 @@ import arborax as abx
 # %% [markdown]
 # ## Noise alone
 #
-# On the sphere a vector of space is projected to the tangent plane, so the identity as
-# diffusion gives Brownian motion on the sphere. The drift and the diffusion take
-# `(t, y, args)`, as in Diffrax.
+# Drift and diffusion take `(t, y, args)`, as in Diffrax. On the sphere they return
+# vectors in space, of which only the part tangent to the sphere counts. With the
+# identity as diffusion the result is therefore Brownian motion on the sphere.
 
 # %%
 sphere = abx.Sphere(2)
@@ -62,10 +62,9 @@ print(f"mean height {height.mean():.3f} +- {error:.3f}, exact {jnp.exp(-1.0):.3f
 # %% [markdown]
 # ## A force
 #
-# A magnet pulls the needle towards a direction `target`. The drift is again a vector
-# of space. Under `calculus="ito"`, the default, drift and diffusion are those of the
-# Itô equation with respect to the connection of the sphere; `calculus="stratonovich"`
-# is the other choice.
+# A magnet pulls the needle towards the direction `target`. By default the equation is
+# an Itô equation (with respect to the Levi-Civita connection of the sphere);
+# `calculus="stratonovich"` gives the other reading.
 
 # %%
 target = jnp.array([1.0, 0.0, 0.0])
@@ -91,8 +90,8 @@ ax.set(title="Needle under a magnet", xlabel="time", ylabel="degrees from the ta
 # %% [markdown]
 # ## Sensitivities
 #
-# The noise depends on the key alone, so means over paths are smooth functions of the
-# parameters. Their derivatives came with the solution.
+# The noise depends on the key alone, so a mean over paths is a smooth function of the
+# parameters. `value_and_grad` has already returned its derivatives.
 
 # %%
 print(f"mean angle at the end: {mean:.1f} degrees")
@@ -100,6 +99,6 @@ for name, slope in slopes.items():
     print(f"  per unit of {name}: {slope:.1f}")
 
 # %% [markdown]
-# Rotations, poses, covariance matrices and hyperbolic space work the same, with
+# Rotations, poses, covariance matrices and hyperbolic space work the same way, with
 # `abx.SO(3)`, `abx.SE(3)`, `abx.SPD(n)` and `abx.Hyperbolic(n)`:
 # see [Choosing a geometry and a solver](../../choosing-a-solver.md).

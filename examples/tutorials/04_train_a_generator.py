@@ -1,8 +1,8 @@
 # %% [markdown]
 # # Train a generator
 #
-# Learn the law of a sample of paths, draw new ones, and measure how far they are from
-# the data. You need `pip install 'arborax[plots,sklearn]'`.
+# Learn the law of a sample of paths, draw new paths from it, and measure how far they
+# are from the data. You need `pip install 'arborax[plots,sklearn]'`.
 
 # %%
 import jax.random as jr
@@ -15,8 +15,8 @@ import arborax as abx
 # %% [markdown]
 # ## Data
 #
-# Log-prices of the rough Bergomi model on 33 points; take your own array
-# `(paths, times, channels)` instead. All paths begin at zero.
+# Log-prices of the rough Bergomi model at 33 times. Your own array of shape
+# `(paths, times, channels)` can take their place. All paths begin at zero.
 
 # %%
 law = abx.datasets.RoughBergomi(steps=32)
@@ -28,8 +28,8 @@ print(train.shape)
 # ## Training
 #
 # A neural rough differential equation turns time and Brownian motion into paths. It is
-# trained so that random signature features of its paths have the same means as those of
-# the data. This is a short run: the default is `steps=400`.
+# trained until random signature features have the same means over its paths as over the
+# data. This run is short: the default is `steps=400`.
 
 # %%
 generator = abx.estimators.PathGenerator(
@@ -48,9 +48,9 @@ for ax, sample, name in ((left, held_out, "Data"), (right, samples, "Generated")
 # %% [markdown]
 # ## How good is it?
 #
-# `compare` draws as many paths as there are in the test data, and gives
-# Kolmogorov-Smirnov distances. A distance of two finite samples is never zero: the
-# floor beside it is what a perfect generator would score.
+# `compare` draws as many paths as there are in the test data and returns
+# Kolmogorov-Smirnov distances between the two samples. The distance between two finite
+# samples is never zero: the floor beside it is what a perfect generator would score.
 
 # %%
 scores = generator.compare(held_out)

@@ -18,9 +18,9 @@ import arborax as abx
 # %% [markdown]
 # ## A task
 #
-# Two volatility regimes: mean-reverting series that have the same normal law at each
-# single time, and differ only in their speed. The last value says nothing about the
-# class.
+# Two volatility regimes: mean-reverting series that have the same normal law at every
+# single time and differ only in their speed. So no single value, such as the last one,
+# says anything about the class.
 
 # %%
 task = abx.datasets.VolatilityRegimes(slow=4.0, fast=8.0, steps=48)
@@ -37,9 +37,9 @@ ax.legend(frameon=False)
 # %% [markdown]
 # ## Three models
 #
-# `SignatureFeatures` works with every classifier of scikit-learn. Features of the
-# Stratonovich kind (`"shuffle"`) are listed beside those of the Itô kind: what
-# separates the classes is the quadratic variation, and words do not see it.
+# `SignatureFeatures` works with every classifier of scikit-learn. We try Stratonovich
+# features (`"shuffle"`) beside Itô features: what separates the classes is the
+# quadratic variation, which only the second kind can see.
 
 # %%
 linear = LogisticRegression(max_iter=1000)
@@ -75,9 +75,9 @@ ax.invert_yaxis()
 # ## Your own series
 #
 # `X` may be an array `(series, times, channels)`, a list of arrays of unequal length,
-# or a [`SampledPath`](02_my_data_frame.md) made from a DataFrame. By name or as an
-# object, any model of `abx.models` can be trained; a B-NRDE is the default.
-# `predict_proba` gives probabilities, `save` writes one file.
+# or a [`SampledPath`](02_my_data_frame.md) made from a DataFrame. `SequenceClassifier`
+# trains a B-NRDE unless you pass another model of `abx.models`, by name or as an
+# object. `predict_proba` returns probabilities, and `save` writes one file.
 
 # %%
 model = models["neural equation"]

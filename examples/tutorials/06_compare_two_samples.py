@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Compare two samples
 #
-# Do two samples of paths have the same law? A permutation test with signature kernels
-# answers. The kernel decides what can be seen: a geometric one sees the path, a
-# branched one its quadratic variation as well. You need `pip install 'arborax[plots]'`.
+# Do two samples of paths have the same law? A permutation test with a signature kernel
+# gives the answer. What it can detect depends on the kernel: a geometric one sees the
+# path, a branched one its quadratic variation as well. You need
+# `pip install 'arborax[plots]'`.
 
 # %%
 import jax.numpy as jnp
@@ -22,9 +23,10 @@ z = 1.5 * abx.brownian(ts, dim=1, shape=(n,), key=third)
 # %% [markdown]
 # ## Path laws
 #
-# `x` and `y` have one law, `z` has more volatility. The statistic is the squared
-# distance of mean signatures (MMD). Relabelling the paths at random shows how large it
-# is by chance; the p-value is the share of relabellings that reach the value found.
+# `x` and `y` have the same law, and `z` has more volatility. The statistic is the
+# squared distance of mean signatures (MMD). Relabelling the paths at random shows how
+# large it gets by chance; the p-value is the share of relabellings that reach the value
+# found.
 
 # %%
 geometric = abx.SignatureKernel("geometric", depth=4, add_time=True)
@@ -34,14 +36,14 @@ for name, other in [("same law", y), ("other volatility", z)]:
     print(f"{name:<17} p = {result.p_value:.3f}")
 
 # %% [markdown]
-# The level is exact whatever the kernel and the number of paths: under the null
-# hypothesis a p-value below 0.05 comes in one test out of twenty.
+# The level is exact for any kernel and any number of paths: if both samples have the
+# same law, the p-value is below 0.05 in one test out of twenty.
 #
 # ## Brackets
 #
 # Now the paths have the same law on the grid, but one sample comes with the bracket of
-# Brownian motion and the other with none, as from a model whose output is smooth
-# between the points of the grid. Only a kernel that reads brackets can tell.
+# Brownian motion and the other with none, as if from a model whose output is smooth
+# between grid points. Only a kernel that reads brackets can tell them apart.
 
 # %%
 brownian = jnp.broadcast_to(abx.brownian_brackets(ts, dim=1), (n, 32, 1, 1))

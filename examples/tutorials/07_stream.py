@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Stream in real time
 #
-# Samples arrive one at a time, and an answer is wanted after each. Signatures and
-# causal models are updated at a cost that does not grow with the past. You need `pip
-# install 'arborax[plots]'`.
+# Samples arrive one at a time, and you want an answer after each. Updating a signature
+# or a causal model costs the same, however long the past. You need
+# `pip install 'arborax[plots]'`.
 
 # %%
 import time
@@ -20,8 +20,8 @@ import arborax as abx
 # %% [markdown]
 # ## A running signature
 #
-# By Chen's identity the signature so far and the newest samples are all you need.
-# Zeros stand for the signature of nothing.
+# By Chen's identity, the signature so far and the newest samples are all you need to
+# keep. An empty path has the signature zero.
 
 # %%
 alg = abx.Ito(dim=2, depth=3)
@@ -35,11 +35,11 @@ print(f"streamed against whole: {jnp.abs(state - whole).max():.0e}")
 # %% [markdown]
 # ## A model on a stream
 #
-# The task: estimate the volatility of a price while it trades. In the training data the
-# volatility is known; it jumps between two values. A `Reservoir` is a random equation
-# with a readout found by least squares, so there is no training loop. Its blocks forget
-# after times between the two of `memory`. Its driver is time and the realised variance
-# so far.
+# The task: estimate the volatility of a price while it trades. The volatility jumps
+# between two values, and in the training data we know it. A `Reservoir` is a random
+# equation whose readout is found by least squares, so there is no training loop;
+# `memory` is the range of times after which its parts forget. It is driven by time and
+# by the realised variance so far.
 
 # %%
 ts = np.arange(257) / 256
@@ -67,8 +67,8 @@ model = abx.models.Reservoir(
 model = model.fit(driver(prices), volatility[..., None])
 
 # %% [markdown]
-# `start` takes the first sample, `update` every later one. Both return the state, of
-# fixed size, and the output.
+# `start` takes the first sample, and `update` each later one. Both return a state of
+# fixed size and the output.
 
 # %%
 prices, volatility = market(1)
@@ -94,6 +94,6 @@ ax.set(title="Volatility, estimated while samples arrive", xlabel="time")
 ax.legend(frameon=False)
 
 # %% [markdown]
-# Every causal model of `abx.models` has `start` and `update`, and the neural ones do
-# too once they are trained. To run a stream where only JAX is installed, see [Export
-# and serve](08_export_and_serve.md).
+# Every causal model in `abx.models` has `start` and `update`, trained neural equations
+# included. To run a stream where only JAX is installed, see [Export and
+# serve](08_export_and_serve.md).

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Export and serve
 #
-# A trained model becomes one file. Whoever runs it needs JAX, and neither arborax nor
-# the code of the model. This page exports a model, reads it back in a process that
-# has no arborax, and answers requests over HTTP.
+# A trained model becomes one file, which runs with JAX alone: no arborax, and no code
+# of the model. On this page you export a model, load it in a process without arborax,
+# and answer requests over HTTP.
 
 # %%
 import http.server
@@ -28,12 +28,12 @@ import arborax as abx
 # %% [markdown]
 # ## Two kinds of file
 #
-# `save` keeps a model for arborax: `load` gives it back, to be trained further.
+# `save` writes a model that `load` reads back, for instance to train it further.
 # `export` compiles it to StableHLO, weights included, for CPU, GPU and TPU: `predict`
-# for batches of any size, `start` and `update` for streams.
+# for batches of any size, and `start` and `update` for streams.
 
 # %%
-# A model to be trained, with `fit`, before it is of any use.
+# Untrained, to keep this page short. Train yours with `fit` first.
 model = abx.models.GRU(3, 1, hidden=16, dtype=jnp.float32, key=jr.key(0))
 abx.save("model.abx", model)
 assert type(abx.load("model.abx")) is type(model)
@@ -46,7 +46,7 @@ with zipfile.ZipFile("model.stablehlo") as file:
 # %% [markdown]
 # ## Without arborax
 #
-# Another process, in which arborax cannot even be imported.
+# In this process arborax cannot even be imported.
 
 # %%
 READER = """
@@ -76,8 +76,8 @@ print(f"there {float(found.stdout):.6f}, here {here:.6f}")
 # %% [markdown]
 # ## Over HTTP
 #
-# A server of the standard library is enough to show the idea. The function is compiled
-# once, before the first request.
+# A server from the standard library is enough to show the idea. The function is
+# compiled once, before the first request.
 
 # %%
 with zipfile.ZipFile("model.stablehlo") as file:
@@ -118,5 +118,5 @@ ax.set(title="Fifty requests on this machine", xlabel="milliseconds", ylabel="re
 
 # %% [markdown]
 # Estimators save and load the same way (`classifier.save("c.abx")`), units and classes
-# included; `abx.export(classifier.model_, ...)` exports the model within, which expects
-# standardised paths with time as first channel.
+# included. `abx.export(classifier.model_, ...)` exports the model inside one, which
+# expects standardised paths with time as the first channel.

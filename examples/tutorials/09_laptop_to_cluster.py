@@ -1,9 +1,9 @@
 # %% [markdown]
 # # From laptop to cluster
 #
-# The same calls on one core, on many devices and on many machines: features part by
-# part, and training over a mesh of devices. You need `pip install
-# 'arborax[plots,sklearn]'` and pandas.
+# The same calls work on one core, on many devices and on many machines: features part
+# by part, and training on a mesh of devices. You need
+# `pip install 'arborax[plots,sklearn]'` and pandas.
 
 # %%
 import functools as ft
@@ -22,9 +22,9 @@ import arborax as abx
 # %% [markdown]
 # ## Features, part by part
 #
-# Groups do not depend on each other. `features_of_frame` is a plain function of one
-# part of a table: one row per time in, one row per group out. It needs fitted
-# `SignatureFeatures`, for example from a sample of the groups.
+# Groups do not depend on each other, so a table can be processed in parts.
+# `features_of_frame` turns one part, with one row per time, into one row per group. It
+# needs fitted `SignatureFeatures`, for example from a sample of the groups.
 
 # %%
 rng = np.random.default_rng(0)
@@ -45,8 +45,8 @@ assert np.allclose(table, of_part(df), atol=1e-5)
 print(table.shape, "the same as in one piece")
 
 # %% [markdown]
-# All rows of a group must be in one part. Dask sees to it by `shuffle`, and empty
-# partitions are fine:
+# All rows of a group must be in the same part. In Dask, `shuffle` takes care of that,
+# and empty partitions do no harm:
 #
 # ```text
 # ddf = dask.dataframe.read_parquet("data.parquet").shuffle(on="id")
@@ -54,7 +54,7 @@ print(table.shape, "the same as in one piece")
 # ddf.map_partitions(of_part, meta=meta).to_parquet("features")
 # ```
 #
-# Ray Data has groups of its own:
+# Ray Data can group by itself:
 #
 # ```text
 # rows = ray.data.read_parquet("data.parquet")
@@ -62,8 +62,8 @@ print(table.shape, "the same as in one piece")
 # rows.write_parquet("features")
 # ```
 #
-# In Spark a call per group is slow for small groups. A bucket of many groups is one
-# group for Spark:
+# In Spark, one call per group is slow if groups are small. Put many groups into one
+# bucket, and let Spark group by bucket:
 #
 # ```text
 # names = features.get_feature_names_out(["x", "y"])
@@ -75,14 +75,14 @@ print(table.shape, "the same as in one piece")
 # rows.groupBy("bucket").applyInPandas(of_bucket, schema).write.parquet("features")
 # ```
 #
-# Dask is tested with a cluster of two processes; the lines for Ray and Spark are not
-# run by the tests. On one machine `arborax features data.parquet --group id --time t`
-# does the same in constant memory, with no cluster.
+# The tests run Dask on a cluster of two processes; they do not run the lines for Ray
+# and Spark. On one machine `arborax features data.parquet --group id --time t` does the
+# same in constant memory, without a cluster.
 #
 # ## Training on a mesh
 #
-# `fit` splits each batch over the devices of a mesh. The meaning of the objective does
-# not change: one device or many, a run gives the same numbers up to rounding.
+# `fit` splits each batch over the devices of a mesh. The objective keeps its meaning:
+# with one device or many, a run gives the same numbers up to rounding.
 
 # %%
 inputs = table.drop(columns="id").to_numpy()
@@ -118,5 +118,5 @@ ax.legend(frameon=False)
 # | several devices | `mesh=abx.training.data_mesh()` |
 # | several hosts | `mesh=abx.training.initialise_distributed(...)` |
 #
-# On several hosts the same program runs in each process. With `checkpoint=folder` a run
-# that is killed continues where it was.
+# On several hosts the same program runs in each process. With `checkpoint=folder`, a
+# run that was killed resumes where it stopped.

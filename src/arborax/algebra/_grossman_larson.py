@@ -12,8 +12,7 @@ from ._trees import Forest, symmetry_factor
 
 @dataclasses.dataclass(frozen=True)
 class GrossmanLarson(AbstractForestAlgebra):
-    r"""Forests of non-planar rooted trees, grafted. The algebra of branched rough paths
-    in flat space.
+    r"""Forests of non-planar trees: the algebra of branched rough paths in flat space.
 
     In a product each tree of the left factor is kept as a root or grafted on any vertex
     of the right factor; the product is the sum over all such maps.

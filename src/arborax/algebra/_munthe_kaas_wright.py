@@ -14,8 +14,8 @@ from ._words import count_lyndon_words
 
 @dataclasses.dataclass(frozen=True)
 class MuntheKaasWright(AbstractForestAlgebra):
-    """Ordered forests of planar rooted trees, grafted to the left. The algebra of
-    planarly branched rough paths, for any manifold with a connection.
+    """Ordered forests of planar trees: the algebra of planarly branched rough paths,
+    for any manifold with a connection.
 
     The product is that of `GrossmanLarson` with an order: grafted trees go left of the
     existing children, kept trees go left of the others, and both keep their own order.

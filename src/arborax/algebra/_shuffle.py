@@ -7,9 +7,9 @@ from ._word_algebra import AbstractWordAlgebra
 
 @dataclasses.dataclass(frozen=True)
 class Shuffle(AbstractWordAlgebra):
-    r"""Words with concatenation; signatures are characters of the shuffle product. The
-    algebra of Stratonovich calculus and of smooth paths.
+    r"""Words: the algebra of Stratonovich calculus and of smooth paths.
 
+    The product is concatenation, and signatures are characters of the shuffle product.
     Keys are tuples of letters `0..dim-1`, by length and then lexicographically. The
     primitive basis is that of Lyndon words $l = uv$ ($v$ the longest proper Lyndon
     suffix), bracketed $[l] = [u][v] - [v][u]$. Primitive coordinates are coefficients

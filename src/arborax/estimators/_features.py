@@ -93,11 +93,11 @@ def signature_features(
 
 
 class SignatureFeatures(TransformerMixin, Saved):
-    """Signature or log-signature features of series.
+    """Signature or log-signature features of series, as a scikit-learn transformer.
 
-    `transform` gives an array `(n, features)`, equal to [`arborax.log_signature`][] (or
+    `transform` returns an array `(n, features)`: [`arborax.log_signature`][] (or
     [`arborax.signature`][]) of the standardised and augmented paths. Series may have
-    any lengths and gaps. Programs are compiled for a few batch sizes and lengths only.
+    any length, and gaps. Programs are compiled for a few batch sizes and lengths only.
 
     !!! example
 

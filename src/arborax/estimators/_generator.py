@@ -84,15 +84,15 @@ def _sample(generator: Any, ts: Array, paths: int, prefix: Any, known: Any, key:
 
 
 class PathGenerator(SequenceEstimator):
-    """Learns to generate paths with the law of the training paths.
+    """Learns the law of the training paths and draws new paths from it.
 
     A sequence model, B-NRDE by default, turns time and Brownian motion into paths. It
-    is trained on the squared distance between mean features of generated and training
-    paths, without bias: random Fourier features of the signature, of levels and of
-    realised variances ([`arborax.training.objectives.PathFeatures`][]), the objective
-    of the published rough Bergomi numbers. With `prefix` it learns the law of the rest
-    of a path given its beginning: the features are those of the whole path, so it is
-    the joint law of both that is matched.
+    is trained to match the mean features of the training paths, by an unbiased estimate
+    of the squared distance. The features are random Fourier features of the signature,
+    of levels and of realised variances
+    ([`arborax.training.objectives.PathFeatures`][]). With `prefix` the model learns how
+    paths continue from a given beginning. Features are still those of the whole path,
+    so beginning and continuation are matched jointly.
 
     !!! example
 

@@ -16,7 +16,7 @@ Vector = Float[Array, " dim"]
 
 
 class SO(AbstractGeometry):
-    r"""$SO(n)$ with the left-invariant frame $E_a(Y) = Y\,\widehat{e_a}$.
+    r"""Rotations: $SO(n)$ with the left-invariant frame $E_a(Y) = Y\,\widehat{e_a}$.
 
     For n = 3, $\widehat{\cdot}$ is the cross-product matrix, so that $[E_a, E_b] =
     Y\,\widehat{e_a \times e_b}$; otherwise the basis of so(n) has one matrix for each

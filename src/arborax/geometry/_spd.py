@@ -71,7 +71,7 @@ def _cholesky_turning(n: int) -> np.ndarray:
 
 
 class SPD(AbstractGeometry):
-    r"""Symmetric positive definite matrices with the affine-invariant metric
+    r"""Covariance matrices: $SPD(n)$ with the affine-invariant metric
     $\langle U, V\rangle_P = \mathrm{tr}(P^{-1} U P^{-1} V)$.
 
     $GL(n)$ acts by $g \cdot P = g P g^\top$. With a root $F F^\top = P$ the frame is

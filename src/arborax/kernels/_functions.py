@@ -34,7 +34,7 @@ def signature_kernel(
     brackets_y: Brackets = None,
     **options: Unpack[KernelOptions],
 ) -> Float[Array, "..."]:
-    """Signature kernel of paths, paired one by one.
+    """Signature kernel: how alike two paths are, for each pair of paths in `x` and `y`.
 
     **Arguments:**
 

@@ -212,11 +212,12 @@ def mmd(
     brackets_y: Brackets = None,
     unbiased: bool = False,
 ) -> Float[Array, ""]:
-    """Squared maximum mean discrepancy of two samples of paths.
+    """Squared maximum mean discrepancy (MMD): how far apart the laws of two samples of
+    paths are.
 
-    Arguments and cost as in [`arborax.signature_score`][]. The biased estimate
-    (default) is the squared distance of mean features and never negative; the unbiased
-    one may be negative.
+    Arguments and cost are those of [`arborax.signature_score`][]. The biased estimate,
+    the default, is the squared distance of mean features and never negative; the
+    unbiased one may be negative.
 
     **Returns:**
 

@@ -93,7 +93,7 @@ def two_sample_test(
     brackets_x: Brackets = None,
     brackets_y: Brackets = None,
 ) -> TwoSampleResult:
-    """Do two samples of paths come from one law? Permutation test with the MMD.
+    """Test whether two samples of paths have the same law: permutations and the MMD.
 
     The level is exact for every sample size and kernel, because under the null
     hypothesis the labels are exchangeable. This needs a kernel that does not depend on

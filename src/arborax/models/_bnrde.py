@@ -5,12 +5,12 @@ from ._window_model import AbstractWindowModel
 
 
 class BNRDE(AbstractWindowModel):
-    r"""The branched neural rough differential equation
-    $dY = \sum_i V^\theta_i(Y)\, dX^i$, any algebra on any geometry.
+    r"""A branched neural rough differential equation,
+    $dY = \sum_i V^\theta_i(Y)\, dX^i$: any algebra, any geometry.
 
-    The driver enters by its log-signature over windows of `window` samples. In each
-    window the state follows the window field ([`arborax.lift`][]) of the fields
-    $V^\theta$, by default an MLP with outputs `(channels, dim)`.
+    The model reads its driver through log-signatures over windows of `window` samples.
+    In each window the state follows the window field ([`arborax.lift`][]) of the
+    learned fields $V^\theta$, by default an MLP with outputs `(channels, dim)`.
 
     * Without `geometry` the state is a vector of size `hidden`. It is read out
       linearly, and projected to the manifold of the outputs if `output` is one (6D

@@ -18,15 +18,23 @@ from ._tables import merge, read_frame, stack, write_frame
 
 
 class SampledPath(eqx.Module):
-    """Times and values of a path, with gaps, padding and brackets.
+    """A path, or a batch of paths, known at samples: times, values and what is missing.
 
-    Leading axes of `xs` are batch axes. `ts`, `lengths` and `brackets` may leave out
-    batch axes from the left: they are then shared (call
-    [`arborax.SampledPath.broadcast`][] before `jax.vmap(f)(path)`).
+    !!! example
 
-    The path is piecewise linear through the observed values and stops at its last valid
-    point. Missing points and padding are exact: increments, time steps and brackets of
-    padding are zero to the last bit.
+        ```python
+        path = abx.SampledPath(ts, xs, mask)               # one array
+        paths = abx.SampledPath.from_list(arrays)          # unequal lengths
+        paths = abx.SampledPath.from_dataframe(df, time="t", group="id")
+        ```
+
+    Leading axes of `xs` are batch axes. `ts`, `lengths` and `brackets` may omit batch
+    axes on the left and are then shared (call [`arborax.SampledPath.broadcast`][]
+    before `jax.vmap(f)(path)`).
+
+    Between observed values the path is linear, and it stops at its last valid point.
+    Gaps and padding are exact: padding has increments, time steps and brackets of
+    exactly zero.
 
     Realised brackets ([`arborax.SampledPath.realised_brackets`][]) use observed
     increments only, never a value that interpolation filled in. A filled, augmented or

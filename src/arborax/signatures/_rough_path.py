@@ -131,7 +131,7 @@ def rough_path(
     basepoint: bool = False,
     max_points: int | None = None,
 ) -> RoughPath:
-    """The control of a sampled path: its log-signature over each knot interval.
+    """Turn a sampled path into the driver of an equation: one log-signature per window.
 
     !!! example
 

@@ -212,11 +212,18 @@ def _of_values(
 def signature(
     path: Any, alg: AbstractHopfAlgebra, brackets: Any = None
 ) -> Float[Array, "..."]:
-    r"""Signature of a sampled path: the pairings $\langle X, k\rangle$, $k$ in `basis`.
+    r"""Signature of a path: its iterated integrals, one for each key of `alg.basis`.
+
+    !!! example
+
+        ```python
+        abx.signature(path, abx.Shuffle(dim=2, depth=3))          # (..., 14)
+        abx.signature(path, abx.Ito(dim=2, depth=2), "realised")  # Itô calculus
+        ```
 
     Each segment contributes $\exp_*(\ell)$ with $\ell = \sum_i \delta X^i\, \bullet_i -
     \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$, and segments are multiplied in order
-    (Chen). The unit coefficient is not stored.
+    (Chen's identity). The leading 1 is not stored.
 
     Cost: a few batched matrix products over time, then one sparse linear map. For `B`
     steps in a block (at most 256) value and gradient take memory `O(B * size^(3/4) +
@@ -251,10 +258,11 @@ def signature(
 def log_signature(
     path: Any, alg: AbstractHopfAlgebra, brackets: Any = None
 ) -> Float[Array, "..."]:
-    """Log-signature of a sampled path: coordinates in `alg.primitive_basis`.
+    """Log-signature of a path: what its signature holds, in fewer numbers.
 
-    For `Shuffle`, `Ito` and `MuntheKaasWright` these are coefficients of bracketed
-    Lyndon words, for `GrossmanLarson` pairings with trees. Arguments and cost as in
+    The coordinates are those of `alg.primitive_basis`. For `Shuffle`, `Ito` and
+    `MuntheKaasWright` these are coefficients of bracketed Lyndon words, for
+    `GrossmanLarson` pairings with trees. Arguments and cost as in
     [`arborax.signature`][]: the logarithm is taken in words, where it is cheapest.
 
     **Returns:**

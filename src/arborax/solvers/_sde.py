@@ -70,13 +70,14 @@ def solve_sde(
     adjoint: AbstractAdjoint = CheckpointedAdjoint(),
     throw: bool = True,
 ) -> Solution:
-    r"""Simulate $dY = f(t, Y)\,dt + g(t, Y)\,dW$, Itô or Stratonovich, on any geometry.
+    r"""Simulate paths of $dY = f(t, Y)\,dt + g(t, Y)\,dW$, Itô or Stratonovich, in flat
+    space or on a manifold.
 
-    Brownian increments and Lévy areas are drawn window by window
-    ([`arborax.brownian_areas`][]), the driver is $(t, W)$, and the log-ODE is solved by
-    [`arborax.solve`][]: strong order 1 for any noise, in the sense stated there, and
-    states stay on their manifold. Itô equations are meant with respect to the
-    connection of the geometry.
+    The noise is drawn window by window, as Brownian increments with Lévy areas
+    ([`arborax.brownian_areas`][], which says in what sense), and [`arborax.solve`][]
+    does the rest. The strong order is 1 for any noise, and states stay on their
+    manifold. An Itô equation on a manifold is meant with respect to the connection of
+    the geometry.
 
     !!! example
 
@@ -100,10 +101,10 @@ def solve_sde(
     - `y0`: the initial state, a point of the geometry, shared by all paths.
     - `ts`: `(times,)`, strictly increasing, at least two: the solution starts at
         `ts[0]` and is saved at all of them.
-    - `key`: a JAX random key. The noise is a function of it and of the number of the
-        path alone: other parameters, or more paths, leave it as it is. Derivatives in
-        `args`, `y0` and what the callables hold are those along fixed noise, of any
-        order.
+    - `key`: a JAX random key. The noise depends on it and on the number of the path,
+        and on nothing else: other parameters, or more paths, do not change it.
+        Derivatives with respect to `args`, `y0` and arrays in the callables, of any
+        order, are taken along fixed noise.
     - `calculus`: `"ito"` or `"stratonovich"`.
     - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
     - `args`: passed to the callables; any PyTree.
@@ -119,8 +120,8 @@ def solve_sde(
     - `solver`: the scheme inside a window. `None`: `Heun()` in flat space, `CFEES25()`
         elsewhere, and `CF4()` if `weak_order` is 2.
     - `substeps`: number of steps of the scheme in each window.
-    - `chunk`: how many paths (or pairs) are computed at a time, which bounds memory in
-        value and gradient. `None`: so many that log-signatures take some megabytes.
+    - `chunk`: how many paths (or pairs) are computed at a time, which bounds the memory
+        of value and gradient. `None`: as many as keep log-signatures to some megabytes.
     - `adjoint`: as in [`arborax.solve`][].
     - `throw`: whether failure of any path is an error, as in [`arborax.solve`][].
 

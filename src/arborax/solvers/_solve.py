@@ -147,9 +147,10 @@ def solve(
     adjoint: AbstractAdjoint = CheckpointedAdjoint(),
     throw: bool = True,
 ) -> Solution:
-    r"""Solve $dY = \sum_i V_i(Y)\, dX^i$ by the log-ODE method on a manifold.
+    r"""Solve $dY = \sum_i V_i(Y)\, dX^i$ by the log-ODE method, in flat space or on a
+    manifold.
 
-    In each window the state follows the flow, over unit time, of the window field
+    In each window the state follows, for unit time, the flow of the window field
     $L = \sum_p \lambda^p F(p)$ of the log-signature $\lambda$ of the driver
     ([`arborax.lift`][]). Cost: one scan over the windows, with as many evaluations of
     the window field per window as the scheme has stages. Batch with `jax.vmap`.

@@ -54,11 +54,11 @@ def fit(
     hooks: Sequence[Callable[..., Any]] = (),
     mesh: Mesh | None = None,
 ) -> FitResult:
-    """Trains a model, and returns the best one by a validation metric.
+    """Trains a model and returns the best one, judged by a validation metric.
 
-    The step is compiled once. The caller's model is not changed. All randomness follows
-    from `key` and the number of the step, so a run that was killed and resumed gives
-    bit for bit the same result.
+    The step is compiled once, and your model is not changed. All randomness follows
+    from `key` and the number of the step, so a run that was killed and resumed ends
+    with the same result, bit for bit.
 
     **Arguments:**
 
@@ -88,11 +88,11 @@ def fit(
     - `metric`: `metric(model, validation, key) -> value` or `(value, dictionary)`,
         always with the same key. It is not compiled: use `eqx.filter_jit` inside where
         it is slow. Default: the mean of the objective over `validation`.
-    - `mode`: whether a `"min"` or a `"max"` of the metric is sought.
+    - `mode`: `"min"` or `"max"`: whether a small or a large metric is good.
     - `validate_every`: steps between validations; default one epoch, or a twentieth of
         the run. The model before the first step counts too.
     - `patience`: stop after this many validations in a row without a better metric.
-    - `trainable`: a filter as of `eqx.partition`; other arrays stay as they are.
+    - `trainable`: a filter, as in `eqx.partition`; other arrays stay as they are.
     - `checkpoint`: a folder for checkpoints (or an object such as `OrbaxCheckpoints`).
         The last two are kept; a kill at any moment loses at most `checkpoint_every`
         steps. The folder belongs to one process at a time: a second one gets an error.

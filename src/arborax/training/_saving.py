@@ -42,12 +42,13 @@ def save(path: str | os.PathLike, model: Any) -> None:
 
 
 def load(path: str | os.PathLike) -> Any:
-    """Loads the model that [`arborax.save`][] wrote, equal in every bit.
+    """Loads a model that [`arborax.save`][] wrote, equal in every bit.
 
     **Returns:**
 
-    The model. Raises `FileFormatError` (a `ValueError`) if the file is foreign,
-    damaged, truncated or of another format, or names a class that is not known here.
+    The model. Raises `FileFormatError` (a `ValueError`) if the file was not written by
+    `save`, is damaged or truncated, has a newer format, or names a class that is not
+    registered here.
     """
     source = str(path)
     with open(path, "rb") as file:
