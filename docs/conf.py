@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import json
 import os
 import pathlib
 import re
@@ -223,9 +224,44 @@ def _benchmark_page():
     )
 
 
+def _device_page():
+    """What `arborax bench --device` wrote, one column per file."""
+    files = sorted((ROOT / "benchmarks" / "devices").glob("*.json"))
+    documents = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    names = [f"{one['device']}, {one['cores']} cores" for one in documents]
+    times: dict[str, dict[str, list[str]]] = {}
+    for k, one in enumerate(documents):
+        for row in one["cells"]:
+            cells = times.setdefault(row["group"], {})
+            line = cells.setdefault(row["cell"], ["not timed"] * len(documents))
+            line[k] = "failed"
+            if "error" not in row:
+                line[k] = f"{1e3 * row['best_s']:.3g} ({row['first_s']:.1f})"
+    parts = [
+        "# Times by device",
+        "Milliseconds per call, the best; in parentheses seconds of the first call, "
+        "which compiles. `arborax bench --device gpu` (or `cpu`, `tpu`) times the "
+        "device that is there and writes one JSON file and a page. Put the file into "
+        "`benchmarks/devices`, and this page has one more column.",
+    ]
+    for group, cells in times.items():
+        rows = [["", *names], ["---"] * (len(names) + 1)]
+        rows += [[name, *line] for name, line in cells.items()]
+        table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        parts += [f"## {group}", table]
+    parts.append("## Machines")
+    for one, name in zip(documents, names):
+        versions = ", ".join(f"{k} {v}" for k, v in one["versions"].items())
+        day = one["date"].partition("T")[0]
+        machine = f"{name}: {day}, {one['host']}, Python {one['python']}"
+        parts.append(f"- {machine}, {versions}")
+    _write(GENERATED / "devices.md", "\n\n".join(parts) + "\n")
+
+
 def setup(app):
     app.connect("autodoc-process-docstring", markdown_docstring)
     _api_pages()
     _notebook_pages()
     _gallery_page()
     _benchmark_page()
+    _device_page()
