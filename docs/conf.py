@@ -44,6 +44,7 @@ html_theme = "furo"
 html_title = "arborax"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
+html_css_files = ["style.css"]
 
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
