@@ -1,5 +1,6 @@
 """The commands for own data, on small files; and one sentence for each mistake."""
 
+import datetime
 import pathlib
 import signal
 import struct
@@ -22,6 +23,7 @@ import pyarrow.parquet  # noqa: E402
 import arborax as abx  # noqa: E402
 import arborax.cli._own_data  # noqa: E402
 from arborax.cli import main  # noqa: E402
+from arborax.cli._understood import as_stamp  # noqa: E402
 from arborax.estimators import load_estimator, SignatureFeatures  # noqa: E402
 
 
@@ -85,7 +87,9 @@ def test_dry_run_shows_what_was_understood(here, capsys):
 
 def test_fit_and_predict_a_class(here, frame, capsys):
     run(f"fit a.csv --task classify {COLUMNS} --target kind {TRAIN}")
+    assert "accuracy, 2 groups held out: " in capsys.readouterr().out
     page = pathlib.Path("model.html").read_text()
+    assert "<td>held out</td><td>2</td>" in page
     assert page.count("data:image/png;base64") >= 1 and "src='http" not in page
     assert not pathlib.Path("model.checkpoints").exists()
     write("b.parquet", {name: frame[name] for name in frame if name != "kind"})
@@ -262,6 +266,14 @@ MISTAKES = {
         "--channels price",
         lambda f: changed(f, "t", 2, 0.25),
     ),
+    "column 'id' has no value in row 5": (
+        "--channels price",
+        lambda f: changed(f, "id", 5, None),
+    ),
+    "column 'kind' has no value in row 6": (
+        "--channels price",
+        lambda f: changed(f, "kind", 6, None),
+    ),
     "column 'price' holds infinity in row 4": (
         "--channels price",
         lambda f: changed(f, "price", 4, float("inf")),
@@ -285,6 +297,7 @@ FILES = {
     "short.csv": (b"id,t,x\na,0,1\na,1\na,2,3\n", "row 1 has 2 values"),
     "two.csv": (b"id,t,x,x\na,0,1,2\n", "two.csv has 2 columns 'x'"),
     "late.csv": (b"id,t,x\na,0,1\na,soon,2\n", "column 't' holds 'soon' in row 1"),
+    "latin.csv": (b"id,t,x\n\xe9,0,1\n", "column 'id' is not text in UTF-8"),
     "torn.parquet": (b"PAR1", "torn.parquet cannot be read"),
     "torn.npz": (b"PK", "torn.npz is not an npz file"),
 }
@@ -294,18 +307,37 @@ FILES = {
 def test_one_sentence_for_each_broken_file(here, name):
     content, sentence = FILES[name]
     pathlib.Path(name).write_bytes(content)
-    columns = "" if name.endswith("npz") else "--time t --group id --channels x"
+    columns = "" if name.endswith("npz") else COLUMNS.replace("price volume", "x")
     message = refusal(f"fit {name} --task forecast {columns} --dry-run")
     assert sentence in message and name in message, message
 
 
-def test_times_in_texts(here, frame, capsys):
+def test_lengths_of_an_npz_file(here):
+    for lengths in ([3, 0], [3, 5], [3.0, 2.0]):
+        np.savez("x.npz", x=np.ones((2, 4, 1)), lengths=np.array(lengths))
+        message = refusal("fit x.npz --task forecast --dry-run")
+        assert "x.npz: `lengths` must be whole numbers from 1 to 4" in message
+
+
+def test_dates_of_any_kind_have_one_order():
+    """A day is its midnight, and a zone is taken into account."""
+    day = datetime.date(2024, 1, 2)
+    noon = datetime.datetime(2024, 1, 2, 12)
+    east = datetime.timezone(datetime.timedelta(hours=9))
+    assert as_stamp(day) == as_stamp(datetime.datetime(2024, 1, 2))
+    assert as_stamp(day) < as_stamp(noon) == as_stamp(noon.replace(tzinfo=datetime.UTC))
+    assert as_stamp(noon.replace(tzinfo=east)) == "2024-01-02 03:00:00"
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
+def test_times_in_texts(here, frame, capsys, kind):
     """Parquet files may hold dates or numbers as texts."""
     days = [f"2024-01-{1 + int(2 * t):02}" for t in frame["t"]]
-    write("b.parquet", frame | dict(t=days))
+    write("b.parquet", frame | dict(t=pa.array(days, kind)))
     run(f"fit b.parquet --task forecast {COLUMNS} --dry-run")
     assert "2024-01-01 00:00:00 to 2024-01-07" in capsys.readouterr().out
-    write("c.parquet", frame | dict(t=[str(t) for t in frame["t"]]))
+    texts = pa.array([str(t) for t in frame["t"]], kind)
+    write("c.parquet", frame | dict(t=texts))
     run(f"fit c.parquet --task forecast {COLUMNS} --dry-run")
     assert "column 't', 0 to 3" in capsys.readouterr().out
 
@@ -337,6 +369,13 @@ def test_mistakes_in_the_command(here):
     assert "needs --target" in refusal("fit a.csv --task classify --group id")
     assert "no target" in refusal("fit a.csv --task forecast --target kind")
     assert "--group" in refusal("fit a.csv --task generate --channels price")
+    assert "paths apart by --group" in refusal(
+        "fit a.csv --task forecast --time t --channels price"
+    )
+    forecast = f"fit a.csv --task forecast {COLUMNS} --no-progress"
+    assert "`steps` must be at least 1" in refusal(f"{forecast} --steps 0")
     assert "there is no file b.csv" in refusal("fit b.csv --task forecast")
+    pathlib.Path("folder.csv").mkdir()
+    assert "there is no file folder.csv" in refusal("fit folder.csv --task forecast")
     pathlib.Path("a.xls").write_text("")
     assert "unknown format '.xls'" in refusal("fit a.xls --task forecast")

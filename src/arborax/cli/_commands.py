@@ -251,7 +251,7 @@ def _own_data(name: str) -> Callable[[Any], None]:
             warnings.showwarning = _warn
             try:
                 getattr(room, name)(command)
-            except (ValueError, TypeError) as error:
+            except (ValueError, TypeError, OSError) as error:
                 sys.exit(str(error))
 
     return action

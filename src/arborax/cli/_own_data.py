@@ -68,10 +68,24 @@ def fit(command: Any) -> None:
     estimator.save(command.out)
     shutil.rmtree(folder, ignore_errors=True)
     print(f"model written to {command.out}")
-    page = _pages.of_fit(
-        command.report or command.out.with_suffix(".html"), estimator, data, understood
-    )
+    scores = [] if command.task == "generate" else _scores(estimator, data)
+    for part, count, score in scores:
+        print(f"{_pages.SCORES[command.task]}, {count} groups {part}: {score:.4g}")
+    page = command.report or command.out.with_suffix(".html")
+    page = _pages.of_fit(page, estimator, data, understood, scores)
     print(f"report written to {page}")
+
+
+def _scores(estimator: Any, data: Any) -> list[tuple[str, int, float]]:
+    """Name, size and score of the part that was trained on and of that held out."""
+    held = np.isin(np.arange(len(data.groups)), estimator.held_out_)
+    found = []
+    for name, rows in (("trained on", ~held), ("held out", held)):
+        if rows.any():
+            targets = None if data.targets is None else data.targets[rows]
+            score = estimator.score(_taken(data.paths, rows), targets)
+            found.append((name, int(rows.sum()), score))
+    return found
 
 
 def _target(command: Any) -> str | None:
@@ -88,7 +102,7 @@ def _target(command: Any) -> str | None:
 
 
 def _columns(command: Any, target: str | None = None) -> Columns:
-    if not command.file.exists():
+    if not command.file.is_file():
         raise FileNotFoundError(f"there is no file {command.file}.")
     columns = find_columns(
         command.file,
@@ -127,7 +141,7 @@ def _check_task(command: Any, data: Any) -> None:
 
 def _estimator(command: Any, groups: int) -> Any:
     options: dict[str, Any] = dict(
-        steps=command.steps or STEPS[command.preset],
+        steps=STEPS[command.preset] if command.steps is None else command.steps,
         random_state=command.seed,
         progress=command.progress,
     )
@@ -154,7 +168,7 @@ def _print(understood: Understood, paths: SampledPath | None = None) -> None:
 
 def _load(file: pathlib.Path, *kinds: Any) -> Any:
     """A fitted estimator of one of these kinds, with the columns of its data."""
-    if not file.exists():
+    if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}.")
     estimator = estimators.load_estimator(file)
     if not isinstance(estimator, kinds):
@@ -169,7 +183,7 @@ def _load(file: pathlib.Path, *kinds: Any) -> Any:
 
 def _known_columns(estimator: Any, file: pathlib.Path) -> Columns:
     """The columns of the training data in another file."""
-    if not file.exists():
+    if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}.")
     stored: dict[str, Any] = dict(estimator.columns_)
     stored["channels"] = tuple(stored["channels"])
@@ -416,5 +430,8 @@ def compare(command: Any) -> None:
 
 def _some(paths: SampledPath, count: int, rng: Any) -> SampledPath:
     """At most `count` of the paths, drawn at random."""
-    rows = np.sort(rng.permutation(paths.batch_shape[0])[:count])
+    return _taken(paths, np.sort(rng.permutation(paths.batch_shape[0])[:count]))
+
+
+def _taken(paths: SampledPath, rows: np.ndarray) -> SampledPath:
     return jax.tree.map(lambda leaf: leaf[rows], paths.broadcast())

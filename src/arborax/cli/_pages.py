@@ -12,8 +12,19 @@ from ..paths import SampledPath
 from ._understood import Understood
 
 
+SCORES = {
+    "classify": "accuracy",
+    "regress": "R squared",
+    "forecast": "squared error removed, against no change",
+}
+
+
 def of_fit(
-    file: pathlib.Path, estimator: Any, data: Any, understood: Understood
+    file: pathlib.Path,
+    estimator: Any,
+    data: Any,
+    understood: Understood,
+    scores: Sequence[tuple[str, int, float]],
 ) -> pathlib.Path:
     """Data, scores and training of a fitted estimator."""
     task, channels = estimator.columns_["task"], estimator.columns_["channels"]
@@ -38,15 +49,17 @@ def of_fit(
             said.append("So nothing was learned that holds there.")
     body += ["<h2>Training</h2>", f"<p>{html.escape(' '.join(said))}</p>"]
     body.append(picture("loss", plots.training_curve(result)))
-    body.append("<h2>Scores on the training data</h2>")
+    body.append("<h2>Scores</h2>")
     if task == "generate":
         body += _generated(estimator, data.paths, channels)
     else:
-        name = {"classify": "accuracy", "regress": "R squared"}.get(
-            task, "squared error removed, against no change"
-        )
-        score = estimator.score(data.paths, data.targets)
-        body.append(table(["score", "value"], [(name, f"{score:.4g}")]))
+        rows = [(part, f"{count}", f"{score:.4g}") for part, count, score in scores]
+        body.append(table(["part of the data", "groups", SCORES[task]], rows))
+        if len(rows) > 1:
+            body.append(
+                "<p>The held-out part chose the weights, so its score is a little "
+                "better than that of new data.</p>"
+            )
     return plots.html_page(f"{understood.file} {task}", body, file)
 
 

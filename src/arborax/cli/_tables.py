@@ -63,7 +63,7 @@ def _reading(file: pathlib.Path) -> Iterator[None]:
     """Errors of a reader, with the file and, for CSV, the row."""
     try:
         yield
-    except pa.ArrowException as error:
+    except (pa.ArrowException, OSError) as error:
         if file.suffix == ".csv" and "columns, got" in str(error):
             with file.open(newline="") as lines:
                 rows = csv.reader(lines)
@@ -191,6 +191,7 @@ def _read_batches(
             if pa.types.is_dictionary(field.type):
                 plain = pc.cast(table[field.name], field.type.value_type)
                 table = table.set_column(place, field.name, plain)
+        table = _with_text(file, table)
         table = _with_times(file, table, columns.time, row)
         yield _with_numbers(file, table, columns, row)
         row += len(table)
@@ -215,7 +216,8 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
 
     try:
-        yield from batches(types)
+        for table in batches(types):
+            yield _without_blanks(table, (columns.group, columns.target))
     except pa.ArrowInvalid:
         row, numbers = 0, (columns.time, *columns.channels)
         for table in batches(types | {name: pa.string() for name in numbers if name}):
@@ -223,6 +225,30 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
             _with_numbers(file, table, columns, row)
             row += len(table)
         raise
+
+
+def _with_text(file: pathlib.Path, table: pa.Table) -> pa.Table:
+    """Texts of one type. Refuses those in an encoding that Arrow does not know."""
+    for place, field in enumerate(table.schema):
+        if pa.types.is_binary(field.type) or pa.types.is_large_binary(field.type):
+            raise ValueError(
+                f"{file}: column {field.name!r} is not text in UTF-8. Save the file in "
+                "that encoding."
+            )
+        if pa.types.is_large_string(field.type) or pa.types.is_string_view(field.type):
+            plain = pc.cast(table[field.name], pa.string())
+            table = table.set_column(place, field.name, plain)
+    return table
+
+
+def _without_blanks(table: pa.Table, names: tuple[str | None, ...]) -> pa.Table:
+    """An empty cell of a CSV file holds no value, and not the empty text."""
+    for name in names:
+        if name is not None and pa.types.is_string(table[name].type):
+            nothing = pa.scalar(None, pa.string())
+            plain = pc.if_else(pc.equal(table[name], ""), nothing, table[name])
+            table = table.set_column(table.column_names.index(name), name, plain)
+    return table
 
 
 def _with_times(
@@ -306,6 +332,12 @@ def _table_of_arrays(file: pathlib.Path) -> pa.Table:
                 f"beside `x` of shape {x.shape}."
             )
     lengths = data.get("lengths", np.full(count, times))
+    whole = lengths.dtype.kind in "iu"
+    if not whole or count and not 1 <= lengths.min() <= lengths.max() <= times:
+        raise ValueError(
+            f"{file}: `lengths` must be whole numbers from 1 to {times}, the number of "
+            "times."
+        )
     valid = np.arange(times) < lengths[:, None]
     clock = np.broadcast_to(data.get("t", np.arange(times)), (count, times))
     columns = {"group": np.repeat(np.arange(count), lengths), "time": clock[valid]}
@@ -329,6 +361,15 @@ def as_data(
 ) -> Data:
     """The paths of a table whose first row is row `row` of the file."""
     table, group = grouped(table, columns)
+    if columns.group is None and columns.time is not None:
+        clock = table[columns.time].to_numpy()
+        back = np.flatnonzero(~(clock[1:] > clock[:-1]))
+        if back.size:
+            raise ValueError(
+                f"{file}: the time in row {row + back[0] + 1} is not later than that "
+                "before it. Sort the rows, or name the column that tells paths apart "
+                "by --group."
+            )
     with naming(file, row):
         paths = SampledPath.from_dataframe(
             table.drop_columns([columns.target] if columns.target else []),
@@ -356,6 +397,8 @@ def naming(file: pathlib.Path, row: int = 0) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError) as error:
+        if str(error).startswith(f"{file}"):
+            raise
         start = f", rows counted from row {row}" if row else ""
         raise ValueError(f"{file}{start}: {error}") from error
 

@@ -102,9 +102,14 @@ class Understood:
 
 
 def as_stamp(value: Any) -> float | str:
-    """A time that a file of a model can hold: a number, or a date as text."""
+    """A time that a file of a model can hold: a number, or a date as text, in UTC if it
+    has a zone, that sorts by time."""
     if isinstance(value, datetime.date):
-        return value.isoformat()
+        if not isinstance(value, datetime.datetime):
+            return f"{value.isoformat()} 00:00:00"
+        if value.tzinfo is not None:
+            value = value.astimezone(datetime.UTC).replace(tzinfo=None)
+        return value.isoformat(" ")
     return value.total_seconds() if hasattr(value, "total_seconds") else float(value)
 
 

@@ -53,7 +53,8 @@ class SequenceEstimator(Saved):
     """A model of [`arborax.models`][] trained by [`arborax.fit`][].
 
     After `fit`: `model_` is the trained model, `result_` the
-    [`arborax.FitResult`][] with the course of the training. Set `checkpoints` to a
+    [`arborax.FitResult`][] with the course of the training, `held_out_` the numbers of
+    the series that were not trained on (not for generators). Set `checkpoints` to a
     folder before `fit`, and a run that was stopped there is continued.
     """
 
@@ -102,6 +103,7 @@ class SequenceEstimator(Saved):
         """Trains on part of the data, and keeps the best model on the rest."""
         count = len(jax.tree.leaves(data)[0])
         rows, held = np.arange(count), None
+        self.held_out_ = np.arange(0)
         if self.validation is not None:
             size = max(1, round(self.validation * count))
             if not 0 < self.validation < 1 or size >= count:
@@ -115,6 +117,7 @@ class SequenceEstimator(Saved):
             rows, others = train_test_split(
                 rows, test_size=size, random_state=seed, stratify=stratify
             )
+            self.held_out_ = np.sort(others)
             held = jax.tree.map(lambda leaf: leaf[others], data)
         size = min(as_count("batch_size", self.batch_size), len(rows))
         return self._run(

@@ -155,5 +155,5 @@ def explain_times(ts: Any, message: str) -> str:
     return (
         f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "
         f"size {np.max(np.abs(exact)):.3g} apart below {spacing:.1g}. Use float64 "
-        "(jax_enable_x64) or subtract the first stamp."
+        "(jax_enable_x64; in the shell JAX_ENABLE_X64=1) or subtract the first stamp."
     )
