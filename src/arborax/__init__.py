@@ -140,7 +140,7 @@ if _TYPE_CHECKING:
         save as save,
     )
 else:
-    from ._lazy import lazy_names as _lazy_names
+    from ._imports import lazy_names as _lazy_names
 
     __getattr__, __dir__ = _lazy_names(
         __name__,

@@ -75,9 +75,8 @@ def test_keys_of_both_kinds():
         (lambda: LAW.sample(3, key=KEY).split(), ValueError, "3 paths are too few"),
         (lambda: sample(ds.FreeRotation(), 0), ValueError, "`trajectories` must be"),
         (lambda: sample(ds.FreeRotation(), 2, seed=KEY), TypeError, "`seed` must be a"),
-        (lambda: sample(ds.DrivenRotation(), 2.0), TypeError, "`trajectories` must"),
+        (lambda: sample(ds.FreeRotation(), 2.0), TypeError, "`trajectories` must"),
         (lambda: ds.FreeRotation(step=NAN), ValueError, "`step` must be"),
-        (lambda: ds.DrivenRotation(carrier=(2.0, 1.0)), ValueError, "got .2.0, 1.0"),
         (
             lambda: ds.recorded_windows([np.zeros((5, 3, 3))], 3, 0),
             ValueError,

@@ -7,7 +7,6 @@ from scipy.spatial.transform import Rotation
 
 from arborax.datasets import (
     _quaternions as quaternions,
-    DrivenRotation,
     FreeRotation,
 )
 
@@ -62,17 +61,6 @@ def test_initial_law():
     assert np.abs(data.rotations[:, 0].mean(axis=0)).max() < 0.04
 
 
-def test_driven_rotation_follows_its_velocity():
-    """Increments of the rotations are the velocity at the middle of the step."""
-    data = DrivenRotation(
-        times=20, amplitude=(0.5, 1.0), correlation=(2.0, 3.0), carrier=(0.5, 1.0)
-    ).sample(20)
-    step = np.einsum("ntji,ntjk->ntik", data.rotations[:, :-1], data.rotations[:, 1:])
-    turns = Rotation.from_matrix(step.reshape(-1, 3, 3)).as_rotvec()
-    middle = (data.velocities[:, 1:] + data.velocities[:, :-1]) / 2
-    np.testing.assert_allclose(turns.reshape(20, 19, 3), 0.1 * middle, atol=2e-3)
-
-
 def test_quaternions_against_scipy(rng):
     q = quaternions.normalise(rng.standard_normal((30, 4)))
     p = quaternions.normalise(rng.standard_normal((30, 4)))
@@ -96,7 +84,6 @@ def test_quaternions_against_scipy(rng):
         lambda: FreeRotation(kinematics="other"),  # pyright: ignore
         lambda: FreeRotation(step=0.0),
         lambda: FreeRotation(inertia=(0.1, 0.0, 0.3)),
-        lambda: DrivenRotation(amplitude=(0.0, 1.0)),
     ],
 )
 def test_bad_input(call):

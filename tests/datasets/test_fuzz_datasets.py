@@ -33,9 +33,6 @@ numbers = st.sampled_from(
 )
 wholes = st.sampled_from([1, 2, 3, 0, -1, 2.0, "2", None, True, np.int64(2), [1]])
 dtypes = st.sampled_from([np.float32, np.float64, np.float16, int, complex, "typo", 3])
-ranges = st.sampled_from(
-    [(0.1, 1.0), (1.0, 0.1), (0.0, 1.0), (1.0,), 1.0, None, ("a", "b"), (1.0, np.inf)]
-)
 fractions = st.sampled_from([0.5, 0.0, 1.0, -0.1, np.nan, "0.5", None, 2])
 
 
@@ -186,13 +183,6 @@ CASES += [
         kinematics=st.sampled_from(["mixed", "typo", None]),
         inertia=st.sampled_from([(1.0, 1.0, 1.0), (1.0,), None, (0.0, 1.0, 1.0), "abc"])
         | st.just((1.0, np.nan, np.inf)),
-    ),
-    rotations(
-        ds.DrivenRotation,
-        amplitude=ranges,
-        correlation=ranges,
-        carrier=ranges,
-        features=wholes,
     ),
     (
         "split",

@@ -8,8 +8,8 @@ import pytest
 
 import arborax as abx
 from arborax.geometry import expm
-from arborax.geometry._functions import forward_only
 from arborax.geometry._rotation import feedback
+from arborax.geometry._trigonometric import forward_only
 
 
 def test_derivatives_of_every_order_without_reversing_a_loop():

@@ -11,7 +11,7 @@ import pytest
 
 import arborax as abx
 from arborax.geometry import expm, logm, sqrtm
-from arborax.geometry._functions import angle_over_sine, asinh_over_sinh, stumpff
+from arborax.geometry._trigonometric import angle_over_sine, asinh_over_sinh, stumpff
 
 
 def reference_expm(a):

@@ -9,7 +9,7 @@ import jax.random as jr
 import numpy as np
 import pytest
 
-from arborax._extras import require
+from arborax._imports import require
 from arborax.training import fit, JSONL, read_log, Tracker, trackers
 
 from .helpers import curve, mlp, objective, regression

@@ -5,18 +5,26 @@ derivatives of their own. There is no mathematics here: each trick has a plain f
 beside it, to which `plain` switches.
 """
 
-from ._barrier import barrier as barrier, barrier_back as barrier_back
+from ._barrier import (
+    barrier as barrier,
+    barrier_back as barrier_back,
+    is_symbolic as is_symbolic,
+)
+from ._derivatives import (
+    custom_jvp as custom_jvp,
+    first_size as first_size,
+    Function as Function,
+    Linear as Linear,
+)
 from ._einsum import (
     outer as outer,
     scale as scale,
     small_einsum as small_einsum,
     small_product as small_product,
 )
-from ._functions import custom_jvp as custom_jvp, Function as Function, Linear as Linear
 from ._pieces import in_pieces as in_pieces
 from ._quadratic import quadratic as quadratic
 from ._running_sums import running_sums as running_sums
-from ._sizes import first_size as first_size, is_symbolic as is_symbolic
 from ._sparse import apply_map as apply_map, apply_rows as apply_rows
 from ._switch import plain as plain, TRICKS as TRICKS
 from ._varying import (

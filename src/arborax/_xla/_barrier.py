@@ -10,6 +10,7 @@ through a conditional that it cannot decide.
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -17,11 +18,16 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from ._sizes import is_symbolic
 from ._switch import uses
 
 
 _LARGE = 2**15  # above this size a copy is cheaper than a division
+
+
+def is_symbolic(*sizes: Any) -> bool:
+    """Whether the size of an axis is not known, as in `jax.export` with a symbolic
+    shape. No rule may compare it with a number then."""
+    return not all(isinstance(size, int) for size in sizes)
 
 
 def _on_cpu(x: Array, *, forward: bool) -> Array:

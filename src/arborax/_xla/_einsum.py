@@ -25,8 +25,7 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array, Float
 
-from ._barrier import barrier
-from ._sizes import broadcast_size, is_symbolic
+from ._barrier import barrier, is_symbolic
 from ._switch import uses
 from ._varying import vary_alike
 
@@ -54,7 +53,8 @@ def _axes(a: Any, b: Any, spec: str, place: Place) -> tuple[list[str], dict[str,
     sizes: dict[str, Any] = {}
     for own, x in zip(names, (a, b)):
         for name, size in zip(own, x.shape):
-            sizes[name] = broadcast_size(sizes.get(name, 1), size)
+            known = sizes.get(name, 1)
+            sizes[name] = size if isinstance(known, int) and known == 1 else known
     return names, sizes
 
 

@@ -12,8 +12,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from ._barrier import barrier
+from ._derivatives import custom_jvp
 from ._einsum import scale, small_product
-from ._functions import custom_jvp
 from ._switch import uses
 
 

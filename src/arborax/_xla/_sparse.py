@@ -14,7 +14,7 @@ from jax.lax import Precision
 from jaxtyping import Array, Float
 
 from ..algebra import SparseMap
-from ._functions import Linear
+from ._derivatives import Linear
 from ._switch import uses
 
 

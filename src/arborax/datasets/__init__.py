@@ -10,7 +10,6 @@ from ._covariances import (
     stock_covariances as stock_covariances,
 )
 from ._free_rotation import (
-    DrivenRotation as DrivenRotation,
     FreeRotation as FreeRotation,
     Rotations as Rotations,
 )

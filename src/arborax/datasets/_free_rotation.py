@@ -1,8 +1,8 @@
-"""Rigid bodies that turn: without torque, or with a random angular velocity."""
+"""Rigid bodies that turn without torque."""
 
 import dataclasses
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from jaxtyping import Float
@@ -21,57 +21,17 @@ class Rotations:
     - `ts`: `(times,)`, seconds.
     - `rotations`: `(trajectories, times, 3, 3)`, body to world.
     - `velocities`: angular velocities of the state, `(trajectories, times, 3)`.
-    - `inertia`: principal moments, `(trajectories, 3)`, or `None`.
+    - `inertia`: principal moments, `(trajectories, 3)`.
     """
 
     ts: Float[np.ndarray, " times"]
     rotations: Float[np.ndarray, "trajectories times 3 3"]
     velocities: Float[np.ndarray, "trajectories times 3"]
-    inertia: Float[np.ndarray, "trajectories 3"] | None
+    inertia: Float[np.ndarray, "trajectories 3"]
 
 
 @dataclasses.dataclass(frozen=True)
-class _Grid:
-    """The fields and the scheme that both laws have."""
-
-    step: float = 0.1
-    times: int = 101
-    substeps: int = 4
-
-    def __post_init__(self):
-        as_number("step", self.step, 0, above=True)
-        as_count("times", self.times)
-        as_count("substeps", self.substeps)
-
-    def _generator(self, trajectories: Any, seed: Any) -> np.random.Generator:
-        as_count("trajectories", trajectories)
-        return np.random.default_rng(as_count("seed", seed, 0))
-
-    def _integrate(self, rate: Callable, state: np.ndarray) -> np.ndarray:
-        """States `(trajectories, times, ..)` by the classical Runge-Kutta scheme."""
-        h = self.step / self.substeps
-        out = [state]
-        for k in range((self.times - 1) * self.substeps):
-            t = k * h
-            a = rate(t, state)
-            b = rate(t + h / 2, state + h / 2 * a)
-            c = rate(t + h / 2, state + h / 2 * b)
-            d = rate(t + h, state + h * c)
-            state = state + h / 6 * (a + 2 * b + 2 * c + d)
-            if (k + 1) % self.substeps == 0:
-                # The quaternion drifts off the sphere by the error of the scheme.
-                state[:, :4] = quaternions.normalise(state[:, :4])
-                if not np.isfinite(state).all():
-                    raise ValueError(
-                        "the rotation is too fast for its steps and leaves the finite "
-                        "numbers: take a smaller `step` or more `substeps`."
-                    )
-                out.append(state)
-        return np.stack(out, axis=1)
-
-
-@dataclasses.dataclass(frozen=True)
-class FreeRotation(_Grid):
+class FreeRotation:
     r"""Torque-free rotation of a rigid body, $I\dot\omega = -\omega \times I\omega$.
 
     Moments of inertia are a random permutation of `inertia`, $\omega_0 \sim
@@ -96,6 +56,9 @@ class FreeRotation(_Grid):
     - `substeps`: Runge-Kutta steps (order 4) for each sample.
     """
 
+    step: float = 0.1
+    times: int = 101
+    substeps: int = 4
     inertia: tuple[float, float, float] = (0.1, 0.2, 0.3)
     velocity: float = 0.3
     slowest: float = 0.1
@@ -103,7 +66,9 @@ class FreeRotation(_Grid):
 
     def __post_init__(self):
         as_choice("kinematics", self.kinematics, ("body", "mixed"))
-        _Grid.__post_init__(self)
+        as_number("step", self.step, 0, above=True)
+        as_count("times", self.times)
+        as_count("substeps", self.substeps)
         if not isinstance(self.inertia, tuple) or len(self.inertia) != 3:
             raise ValueError(
                 f"`inertia` must be three moments, got {shown(self.inertia)}."
@@ -126,7 +91,8 @@ class FreeRotation(_Grid):
         - `trajectories`: how many.
         - `seed`: of NumPy's generator.
         """
-        rng = self._generator(trajectories, seed)
+        as_count("trajectories", trajectories)
+        rng = np.random.default_rng(as_count("seed", seed, 0))
         inertia = rng.permuted(np.tile(self.inertia, (trajectories, 1)), axis=1)
         omega = self.velocity * rng.standard_normal((trajectories, 3))
         while (slow := np.linalg.norm(omega, axis=1) < self.slowest).any():
@@ -134,13 +100,12 @@ class FreeRotation(_Grid):
         q = quaternions.normalise(rng.standard_normal((trajectories, 4)))
         left = self.kinematics == "mixed"
 
-        def rate(t, state):
+        def rate(state):
             q, omega = state[:, :4], state[:, 4:]
             torque = np.cross(inertia * omega, omega)
             return np.concatenate([_spin(q, omega, left), torque / inertia], axis=1)
 
-        start = np.concatenate([q, omega], axis=1)
-        states = self._integrate(rate, start)
+        states = self._integrate(rate, np.concatenate([q, omega], axis=1))
         return Rotations(
             self.step * np.arange(self.times),
             quaternions.to_matrix(states[..., :4]),
@@ -148,74 +113,26 @@ class FreeRotation(_Grid):
             inertia,
         )
 
-
-@dataclasses.dataclass(frozen=True)
-class DrivenRotation(_Grid):
-    r"""Rotation with a random smooth angular velocity in the body frame.
-
-    Each component is a stationary process with covariance $a^2 k(t/\tau) \cos(\nu t)$,
-    $k$ that of Matérn of smoothness 3/2 (random Fourier features; accelerations are
-    rough, as those of a hand are), with amplitude $a$ (rad/s), correlation time $\tau$
-    (s) and carrier $\nu$ (rad/s) of each trajectory log-uniform in `amplitude`,
-    `correlation` and `carrier`; half of the trajectories have no carrier, $\nu = 0$. A
-    wide law, to train forecasters that must meet motions nobody has simulated: free
-    rotation never slows down or swings back, a hand does.
-
-    **Fields:** `step`, `times`, `substeps` as [`arborax.datasets.FreeRotation`][];
-    `features`: random frequencies for each component.
-    """
-
-    amplitude: tuple[float, float] = (0.03, 10.0)
-    correlation: tuple[float, float] = (0.1, 5.0)
-    carrier: tuple[float, float] = (0.5, 15.0)
-    features: int = 12
-
-    def __post_init__(self):
-        _Grid.__post_init__(self)
-        as_count("features", self.features)
-        for span in (self.amplitude, self.correlation, self.carrier):
-            if not isinstance(span, tuple) or len(span) != 2:
-                raise ValueError(f"a range is a pair (low, high), got {shown(span)}.")
-            low, high = (as_number("range", bound) for bound in span)
-            if not 0 < low <= high:
-                raise ValueError(
-                    "`amplitude`, `correlation` and `carrier` are ranges (low, high) "
-                    f"of positive numbers, got {low, high}."
-                )
-
-    def sample(self, trajectories: int, *, seed: int = 42) -> Rotations:
-        """Independent trajectories; arguments as
-        [`arborax.datasets.FreeRotation.sample`][]."""
-        rng = self._generator(trajectories, seed)
-        n, k = trajectories, self.features
-        size = _log_uniform(rng, self.amplitude, (n, 1))
-        memory = _log_uniform(rng, self.correlation, (n, 1, 1))
-        carrier = _log_uniform(rng, self.carrier, (n, 1, 1))
-        carrier = np.where(rng.random((n, 1, 1)) < 0.5, 0.0, carrier)
-        # The spectrum of Matérn 3/2 is Student's law with three degrees of freedom;
-        # what is faster than the grid can show is left out.
-        limit = np.pi / self.step
-        spread = rng.standard_t(3, (n, 3, k)) / memory
-        frequencies = np.clip(carrier + spread, -limit, limit)
-        phases = rng.uniform(0, 2 * np.pi, (n, 3, k))
-        scale = size * np.sqrt(2 / k)
-
-        def velocity(t):
-            return scale * np.cos(frequencies * t + phases).sum(axis=-1)
-
-        def rate(t, q):
-            return _spin(q, velocity(t), False)
-
-        start = quaternions.normalise(rng.standard_normal((n, 4)))
-        q = self._integrate(rate, start)
-        ts = self.step * np.arange(self.times)
-        omega = np.stack([velocity(t) for t in ts], axis=1)
-        return Rotations(ts, quaternions.to_matrix(q), omega, None)
-
-
-def _log_uniform(rng, span: tuple[float, float], shape: tuple) -> np.ndarray:
-    low, high = np.log(span)
-    return np.exp(rng.uniform(low, high, shape))
+    def _integrate(self, rate: Callable, state: np.ndarray) -> np.ndarray:
+        """States `(trajectories, times, ..)` by the classical Runge-Kutta scheme."""
+        h = self.step / self.substeps
+        out = [state]
+        for k in range((self.times - 1) * self.substeps):
+            a = rate(state)
+            b = rate(state + h / 2 * a)
+            c = rate(state + h / 2 * b)
+            d = rate(state + h * c)
+            state = state + h / 6 * (a + 2 * b + 2 * c + d)
+            if (k + 1) % self.substeps == 0:
+                # The quaternion drifts off the sphere by the error of the scheme.
+                state[:, :4] = quaternions.normalise(state[:, :4])
+                if not np.isfinite(state).all():
+                    raise ValueError(
+                        "the rotation is too fast for its steps and leaves the finite "
+                        "numbers: take a smaller `step` or more `substeps`."
+                    )
+                out.append(state)
+        return np.stack(out, axis=1)
 
 
 def _spin(q, omega, left: bool) -> np.ndarray:

@@ -5,7 +5,7 @@ forecast and generate. All take arrays `(n, times, channels)`, lists of series o
 unequal length, `SampledPath` and the collections of aeon and sktime.
 """
 
-from .._extras import require as _require
+from .._imports import require as _require
 
 
 _require("sklearn", "sklearn", "abx.estimators")

@@ -1,5 +1,6 @@
 """Classification of series."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -8,11 +9,10 @@ import jax.random as jr
 import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import column_or_1d
 
 from ._models import last_output, make_model
-from ._sequence import check_targets, SequenceEstimator
+from ._sequence import SequenceEstimator
+from ._targets import as_labels
 
 
 def cross_entropy(model: Any, batch: Any, key: Any) -> jax.Array:
@@ -24,6 +24,7 @@ def cross_entropy(model: Any, batch: Any, key: Any) -> jax.Array:
     return -jnp.sum(picked * weights) / jnp.sum(weights)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class SequenceClassifier(ClassifierMixin, SequenceEstimator):
     """Classifies series by a sequence model, B-NRDE by default.
 
@@ -39,74 +40,37 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
         model.fit(X, y).score(X_test, y_test)
         model.predict_proba(X_test)
         ```
+
+    **Arguments:**
+
+    - `model`: `"bnrde"`, `"linear-bnrde"`, `"log-ncde"`, `"nrde"`, `"ncde"`,
+        `"ncde++"`, `"gru"`, `"xlstm"`, `"stacked-xlstm"`; a function `(channels,
+        output, *, key, **options)` that builds a model; or a model.
+    - `options`: of the model, a dictionary. The first two also take `alg` (`"ito"`,
+        `"shuffle"`, ...) and `log_depth`; without `window` a path has about 16
+        windows.
+    - `class_weight`: `"balanced"` or a dictionary, as in scikit-learn.
+    - `steps`, `batch_size`, `learning_rate`, `optimiser`, `average`, `patience`,
+        `progress`: of [`arborax.fit`][].
+    - `validation`: fraction of the series that is held out to choose the best
+        weights and to stop, once per epoch, at most every tenth step; `None` trains
+        on all for `steps` steps.
+    - `standardise`: in the units of the training data.
+    - `time`: add time as first channel, from 0 to 1 over the longest series.
+    - `channels_last`: `False` for arrays `(n, channels, times)`.
+    - `random_state`: seed of weights, batches and split.
     """
 
-    def __init__(
-        self,
-        model: Any = "bnrde",
-        *,
-        options: Any = None,
-        class_weight: Any = None,
-        steps: int = 1000,
-        batch_size: int = 64,
-        learning_rate: float | None = 3e-3,
-        optimiser: Any = "adamw",
-        validation: float | None = 0.2,
-        patience: int | None = 20,
-        average: float | None = 0.99,
-        standardise: bool = True,
-        time: bool = True,
-        channels_last: bool = True,
-        random_state: Any = None,
-        progress: bool = False,
-    ):
-        """**Arguments:**
-
-        - `model`: `"bnrde"`, `"linear-bnrde"`, `"log-ncde"`, `"nrde"`, `"ncde"`,
-            `"ncde++"`, `"gru"`, `"xlstm"`, `"stacked-xlstm"`; a function `(channels,
-            output, *, key, **options)` that builds a model; or a model.
-        - `options`: of the model, a dictionary. The first two also take `alg` (`"ito"`,
-            `"shuffle"`, ...) and `log_depth`; without `window` a path has about 16
-            windows.
-        - `class_weight`: `"balanced"` or a dictionary, as in scikit-learn.
-        - `steps`, `batch_size`, `learning_rate`, `optimiser`, `average`, `patience`,
-            `progress`: of [`arborax.fit`][].
-        - `validation`: fraction of the series that is held out to choose the best
-            weights and to stop, once per epoch, at most every tenth step; `None` trains
-            on all for `steps` steps.
-        - `standardise`: in the units of the training data.
-        - `time`: add time as first channel, from 0 to 1 over the longest series.
-        - `channels_last`: `False` for arrays `(n, channels, times)`.
-        - `random_state`: seed of weights, batches and split.
-        """
-        self.model = model
-        self.options = options
-        self.class_weight = class_weight
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.optimiser = optimiser
-        self.validation = validation
-        self.patience = patience
-        self.average = average
-        self.standardise = standardise
-        self.time = time
-        self.channels_last = channels_last
-        self.random_state = random_state
-        self.progress = progress
+    model: Any = "bnrde"
+    _: dataclasses.KW_ONLY
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any) -> "SequenceClassifier":
         """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with labels
         `y`, numbers or names, `(n,)`."""
-        path, key = self._start(X)
-        y = column_or_1d(check_targets(path, y), warn=True)
-        check_classification_targets(y)
+        path, key = self._start(X, self.standardise)
+        y = as_labels(path, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"`y` has only one class, {self.classes_[0]!r}; a classifier needs at "
-                "least two."
-            )
         weights = compute_sample_weight(self.class_weight, y)
         init, train = jr.split(key)
         model = self._build(init)

@@ -92,6 +92,7 @@ def signature_features(
     return features.reshape(features.shape[0], -1)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class SignatureFeatures(TransformerMixin, Saved):
     """Signature or log-signature features of series, as a scikit-learn transformer.
 
@@ -106,54 +107,40 @@ class SignatureFeatures(TransformerMixin, Saved):
         model = make_pipeline(features, StandardScaler(), LogisticRegression())
         model.fit(X, y).score(X_test, y_test)
         ```
+
+    **Arguments:**
+
+    - `alg`: `"ito"`, `"shuffle"`, `"grossman-larson"` or `"munthe-kaas-wright"`, or
+        an algebra (or its class) with the number of channels after augmentation.
+    - `depth`: of the algebra.
+    - `log`: log-signatures, which are fewer, or signatures.
+    - `window`: steps per window; features of all windows stand side by side, and
+        series are at most as long as those of `fit`. `None`: one window.
+    - `brackets`: `"realised"` (previous tick), `"hayashi-yoshida"` (channels that
+        are observed at different times), `None`, or `"auto"`: realised, except for
+        `"shuffle"`, which has none. Brackets that the paths bring are used as they
+        are.
+    - `time`, `basepoint`, `lead_lag`: augmentations; the lead-lag path is taken
+        first, then time is added. Time runs from 0 to 1 over the longest series of
+        `fit`.
+    - `standardise`: subtract the mean and divide by the standard deviation of each
+        channel in the training data.
+    - `channels_last`: `False` for arrays `(n, channels, times)`.
+    - `batch_size`: paths per compiled call.
     """
 
-    def __init__(
-        self,
-        alg: Any = "ito",
-        depth: int = 2,
-        *,
-        log: bool = True,
-        window: int | None = None,
-        brackets: Any = "auto",
-        time: bool = True,
-        basepoint: bool = False,
-        lead_lag: bool = False,
-        standardise: bool = True,
-        channels_last: bool = True,
-        batch_size: int = 256,
-    ):
-        """**Arguments:**
-
-        - `alg`: `"ito"`, `"shuffle"`, `"grossman-larson"` or `"munthe-kaas-wright"`, or
-            an algebra (or its class) with the number of channels after augmentation.
-        - `depth`: of the algebra.
-        - `log`: log-signatures, which are fewer, or signatures.
-        - `window`: steps per window; features of all windows stand side by side, and
-            series are at most as long as those of `fit`. `None`: one window.
-        - `brackets`: `"realised"` (previous tick), `"hayashi-yoshida"` (channels that
-            are observed at different times), `None`, or `"auto"`: realised, except for
-            `"shuffle"`, which has none. Brackets that the paths bring are used as they
-            are.
-        - `time`, `basepoint`, `lead_lag`: augmentations; the lead-lag path is taken
-            first, then time is added. Time runs from 0 to 1 over the longest series of
-            `fit`.
-        - `standardise`: subtract the mean and divide by the standard deviation of each
-            channel in the training data.
-        - `channels_last`: `False` for arrays `(n, channels, times)`.
-        - `batch_size`: paths per compiled call.
-        """
-        self.alg = alg
-        self.depth = depth
-        self.log = log
-        self.window = window
-        self.brackets = brackets
-        self.time = time
-        self.basepoint = basepoint
-        self.lead_lag = lead_lag
-        self.standardise = standardise
-        self.channels_last = channels_last
-        self.batch_size = batch_size
+    alg: Any = "ito"
+    depth: int = 2
+    _: dataclasses.KW_ONLY
+    log: bool = True
+    window: int | None = None
+    brackets: Any = "auto"
+    time: bool = True
+    basepoint: bool = False
+    lead_lag: bool = False
+    standardise: bool = True
+    channels_last: bool = True
+    batch_size: int = 256
 
     def fit(self, X: Any, y: Any = None) -> "SignatureFeatures":
         """Learns units and lengths; `X` as in [`arborax.estimators.as_paths`][]."""
@@ -185,9 +172,7 @@ class SignatureFeatures(TransformerMixin, Saved):
             self.length_ = max(self.length_, path.num_times)
         if moments is None:
             raise ValueError("`parts` is empty; there is nothing to learn from.")
-        if names is None:
-            names = [f"x{k}" for k in range(self.n_features_in_)]
-        self.scaling_ = moments.scaling(names, self.standardise)
+        self.scaling_ = moments.scaling(self.standardise, names)
         self._restore()
         return self
 
@@ -250,10 +235,6 @@ class SignatureFeatures(TransformerMixin, Saved):
         every = [f"w{k}:{name}" for k in range(windows) for name in names]
         return np.array(every, object)
 
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        return series_tags(tags)
-
 
 def check_channels(estimator: Any, path: SampledPath) -> None:
     """Refuse other channels than in training."""
@@ -262,10 +243,3 @@ def check_channels(estimator: Any, path: SampledPath) -> None:
             f"the series have {path.dim} channels, but {type(estimator).__name__} was "
             f"fitted with {estimator.n_features_in_}."
         )
-
-
-def series_tags(tags: Any) -> Any:
-    """Tags of estimators of series: three axes, gaps allowed."""
-    tags.input_tags.three_d_array = True
-    tags.input_tags.allow_nan = True
-    return tags

@@ -1,5 +1,6 @@
 """Forecasts of series, in a vector space or on a manifold."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
@@ -31,6 +32,7 @@ def _outputs(model: Any, items: Any) -> Array:
     return jax.vmap(model)(items)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class Forecaster(SequenceEstimator):
     """Forecasts the next samples of series by a causal sequence model.
 
@@ -39,57 +41,27 @@ class Forecaster(SequenceEstimator):
     which the point is reached along a geodesic (in a vector space: by addition). It
     learns from all samples of the training series. The forecast "no change" is what a
     model has to beat: `score` is the fraction of its squared error that is gone.
+
+    **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
+
+    - `horizon`: samples ahead.
+    - `geometry`: the manifold of the states, for example `abx.SO(3)`: series are
+        arrays `(n, times, *point)`, and the model reads the entries of the points
+        as they are.
+        `None`: numbers.
     """
 
-    def __init__(
-        self,
-        horizon: int = 1,
-        model: Any = "bnrde",
-        *,
-        options: Any = None,
-        geometry: AbstractGeometry | None = None,
-        steps: int = 1000,
-        batch_size: int = 64,
-        learning_rate: float | None = 3e-3,
-        optimiser: Any = "adamw",
-        validation: float | None = 0.2,
-        patience: int | None = 20,
-        average: float | None = 0.99,
-        standardise: bool = True,
-        time: bool = True,
-        channels_last: bool = True,
-        random_state: Any = None,
-        progress: bool = False,
-    ):
-        """**Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
-
-        - `horizon`: samples ahead.
-        - `geometry`: the manifold of the states, for example `abx.SO(3)`: series are
-            arrays `(n, times, *point)`, and the model reads the entries of the points
-            as they are.
-            `None`: numbers.
-        """
-        self.horizon = horizon
-        self.model = model
-        self.options = options
-        self.geometry = geometry
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.optimiser = optimiser
-        self.validation = validation
-        self.patience = patience
-        self.average = average
-        self.standardise = standardise
-        self.time = time
-        self.channels_last = channels_last
-        self.random_state = random_state
-        self.progress = progress
+    horizon: int = 1
+    model: Any = "bnrde"
+    _: dataclasses.KW_ONLY
+    geometry: AbstractGeometry | None = None
 
     def fit(self, X: Any, y: Any = None) -> "Forecaster":
         """Trains on series `X`, see [`arborax.estimators.as_paths`][]; `y` is not
         used."""
-        path, key = self._start(self._flat(X), standardise=self.geometry is None)
+        path, key = self._start(
+            self._flat(X), self.standardise and self.geometry is None
+        )
         horizon = as_count("horizon", self.horizon)
         if path.num_times <= horizon:
             raise ValueError(

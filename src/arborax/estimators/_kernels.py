@@ -1,24 +1,24 @@
 """Support vector machines and Gaussian processes with signature kernels."""
 
+import dataclasses
 from typing import Any
 
 import equinox as eqx
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_number
 from ..kernels import SignatureKernel
 from ..paths import SampledPath
 from ._blocks import blocks
 from ._collections import as_paths
-from ._features import check_channels, series_tags
+from ._features import check_channels
 from ._saving import Saved
 from ._scaling import Scaling
-from ._sequence import check_targets
+from ._targets import as_labels, as_targets, Regressor
 
 
 BLOCK = 64
@@ -29,28 +29,28 @@ def _standardise(scaling: Scaling, path: SampledPath) -> SampledPath:
     return scaling.apply(path)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class KernelEstimator(Saved):
     """A signature kernel of standardised series, fixed by the training data."""
 
-    kind: Any
-    depth: int | None
-    kernel_options: Any
-    standardise: bool
-    channels_last: bool
+    kind: Any = "geometric"
+    depth: int | None = None
+    _: dataclasses.KW_ONLY
+    kernel_options: Any = None
+    standardise: bool = True
+    channels_last: bool = True
 
-    def _fit_gram(self, X: Any) -> tuple[SampledPath, np.ndarray]:
-        """Training paths and their Gram matrix; learns units and the scale."""
-        path = as_paths(X, channels_last=self.channels_last)
+    def _fit_gram(self, path: SampledPath) -> np.ndarray:
+        """The Gram matrix of the training paths; learns units and the scale."""
         self.n_features_in_ = path.dim
-        names = [f"x{k}" for k in range(path.dim)]
-        self.scaling_ = Scaling.of(path, names, self.standardise)
+        self.scaling_ = Scaling.of(path, self.standardise)
         scale = "auto" if self.depth is None else "median"
         usual = dict(scale=scale, normalise=True, add_time=True, add_basepoint=True)
         options = usual | dict(self.kernel_options or {})
         kernel = SignatureKernel(self.kind, self.depth, **options)  # pyright: ignore
         self.paths_ = _standardise(self.scaling_, path)
         self.kernel_ = kernel.fit(self.paths_)
-        return path, np.asarray(self.kernel_.gram(self.paths_), np.float64)
+        return np.asarray(self.kernel_.gram(self.paths_), np.float64)
 
     def gram(self, X: Any) -> np.ndarray:
         """The kernel of series `X` with those of `fit`, `(n, training series)`."""
@@ -63,58 +63,35 @@ class KernelEstimator(Saved):
             rows.append(np.asarray(self.kernel_.gram(block, self.paths_))[:count])
         return np.concatenate(rows).astype(np.float64)
 
-    def __sklearn_tags__(self):
-        return series_tags(super().__sklearn_tags__())
 
-
+@dataclasses.dataclass(eq=False, repr=False)
 class SignatureKernelClassifier(ClassifierMixin, KernelEstimator):
     """A support vector machine with a signature kernel.
 
     `sklearn.svm.SVC` on the Gram matrix of [`arborax.SignatureKernel`][], whose scale
     is fixed by the training series. Cost: one kernel for each pair of training series,
     and for each pair of a new and a training one.
+
+    **Arguments:**
+
+    - `kind`, `depth`: of [`arborax.SignatureKernel`][].
+    - `kernel_options`: its further options, a dictionary. By default
+        `scale="median"` (`"auto"` without a depth), `normalise=True`,
+        `add_time=True` and `add_basepoint=True`.
+    - `C`, `class_weight`: of `sklearn.svm.SVC`.
+    - `standardise`, `channels_last`: as in
+        [`arborax.estimators.SignatureFeatures`][].
     """
 
-    def __init__(
-        self,
-        kind: Any = "geometric",
-        depth: int | None = None,
-        *,
-        kernel_options: Any = None,
-        C: float = 10.0,
-        class_weight: Any = None,
-        standardise: bool = True,
-        channels_last: bool = True,
-    ):
-        """**Arguments:**
-
-        - `kind`, `depth`: of [`arborax.SignatureKernel`][].
-        - `kernel_options`: its further options, a dictionary. By default
-            `scale="median"` (`"auto"` without a depth), `normalise=True`,
-            `add_time=True` and `add_basepoint=True`.
-        - `C`, `class_weight`: of `sklearn.svm.SVC`.
-        - `standardise`, `channels_last`: as in
-            [`arborax.estimators.SignatureFeatures`][].
-        """
-        self.kind = kind
-        self.depth = depth
-        self.kernel_options = kernel_options
-        self.C = C
-        self.class_weight = class_weight
-        self.standardise = standardise
-        self.channels_last = channels_last
+    _: dataclasses.KW_ONLY
+    C: float = 10.0
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any) -> "SignatureKernelClassifier":
         """Series `X` (see [`arborax.estimators.as_paths`][]) with labels `y`."""
         path = as_paths(X, channels_last=self.channels_last)
-        y = column_or_1d(check_targets(path, y), warn=True)
-        check_classification_targets(y)
-        if len(np.unique(y)) < 2:
-            raise ValueError(
-                f"`y` has only one class, {y[0]!r}; a classifier needs at least two."
-            )
-        _, self.gram_ = self._fit_gram(path)
-        self.labels_ = y
+        self.labels_ = as_labels(path, y)
+        self.gram_ = self._fit_gram(path)
         self._restore()
         self.classes_ = self.svm_.classes_
         return self
@@ -135,45 +112,30 @@ class SignatureKernelClassifier(ClassifierMixin, KernelEstimator):
         return self.svm_.predict(gram)
 
 
-class SignatureKernelRegressor(RegressorMixin, KernelEstimator):
+@dataclasses.dataclass(eq=False, repr=False)
+class SignatureKernelRegressor(Regressor, KernelEstimator):
     r"""Kernel ridge regression, or the Gaussian process whose mean it is.
 
     With $K$ the Gram matrix of the training series and targets in their standard
     units, the prediction is $k^T (K + \alpha)^{-1} y$, and the variance of the process
     $k(x, x) - k^T (K + \alpha)^{-1} k$. Cost: that of the Gram matrix, and one
     Cholesky factor of it.
+
+    **Arguments:** as [`arborax.estimators.SignatureKernelClassifier`][], and
+
+    - `alpha`: the ridge, which is the variance of the noise of the process, in
+        units of the variance of the targets.
     """
 
-    def __init__(
-        self,
-        kind: Any = "geometric",
-        depth: int | None = None,
-        *,
-        kernel_options: Any = None,
-        alpha: float = 1e-2,
-        standardise: bool = True,
-        channels_last: bool = True,
-    ):
-        """**Arguments:** as [`arborax.estimators.SignatureKernelClassifier`][], and
-
-        - `alpha`: the ridge, which is the variance of the noise of the process, in
-            units of the variance of the targets.
-        """
-        self.kind = kind
-        self.depth = depth
-        self.kernel_options = kernel_options
-        self.alpha = alpha
-        self.standardise = standardise
-        self.channels_last = channels_last
+    _: dataclasses.KW_ONLY
+    alpha: float = 1e-2
 
     def fit(self, X: Any, y: Any) -> "SignatureKernelRegressor":
         """Series `X` with targets `(n,)` or `(n, outputs)`."""
         path = as_paths(X, channels_last=self.channels_last)
-        y = np.asarray(check_targets(path, y), np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError("`y` contains NaN or infinity.")
+        y = as_targets(path, y)
         as_number("alpha", self.alpha, 0, above=True)
-        _, gram = self._fit_gram(path)
+        gram = self._fit_gram(path)
         self.target_mean_, deviation = y.mean(axis=0), y.std(axis=0)
         self.target_deviation_ = np.where(deviation > 0, deviation, 1.0)
         ridge = self.alpha * np.eye(len(gram))
@@ -197,8 +159,3 @@ class SignatureKernelRegressor(RegressorMixin, KernelEstimator):
         spread = np.sqrt(np.maximum(own - lost, 0.0))
         spread = spread.reshape(-1, *(1,) * np.ndim(self.target_mean_))
         return mean, spread * self.target_deviation_
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -1,5 +1,6 @@
 """Regression on series, with targets in a vector space or on a manifold."""
 
+import dataclasses
 from typing import Any
 
 import jax
@@ -7,12 +8,12 @@ import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
 from jaxtyping import Array
-from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 
 from ..geometry import AbstractGeometry
 from ._models import last_output, make_model
-from ._sequence import check_targets, SequenceEstimator
+from ._sequence import SequenceEstimator
+from ._targets import as_targets, Regressor
 
 
 class _Objective:
@@ -30,59 +31,29 @@ class _Objective:
         return jnp.mean(jnp.sum(jnp.square(logs), axis=-1))
 
 
-class SequenceRegressor(RegressorMixin, SequenceEstimator):
+@dataclasses.dataclass(eq=False, repr=False)
+class SequenceRegressor(Regressor, SequenceEstimator):
     """Regression on series by a sequence model, B-NRDE by default.
 
     The target is the output of the model after the last sample: numbers, in units of
     the training targets, or a point of a manifold such as a rotation, a pose or a
     covariance matrix. Trained by [`arborax.fit`][] on the mean squared (geodesic)
     distance. All else as [`arborax.estimators.SequenceClassifier`][].
+
+    **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
+
+    - `geometry`: the manifold of the targets, for example `abx.SO(3)`,
+        `abx.SE(3)` or `abx.SPD(2)`. `None`: numbers.
     """
 
-    def __init__(
-        self,
-        model: Any = "bnrde",
-        *,
-        options: Any = None,
-        geometry: AbstractGeometry | None = None,
-        steps: int = 1000,
-        batch_size: int = 64,
-        learning_rate: float | None = 3e-3,
-        optimiser: Any = "adamw",
-        validation: float | None = 0.2,
-        patience: int | None = 20,
-        average: float | None = 0.99,
-        standardise: bool = True,
-        time: bool = True,
-        channels_last: bool = True,
-        random_state: Any = None,
-        progress: bool = False,
-    ):
-        """**Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
-
-        - `geometry`: the manifold of the targets, for example `abx.SO(3)`,
-            `abx.SE(3)` or `abx.SPD(2)`. `None`: numbers.
-        """
-        self.model = model
-        self.options = options
-        self.geometry = geometry
-        self.steps = steps
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.optimiser = optimiser
-        self.validation = validation
-        self.patience = patience
-        self.average = average
-        self.standardise = standardise
-        self.time = time
-        self.channels_last = channels_last
-        self.random_state = random_state
-        self.progress = progress
+    model: Any = "bnrde"
+    _: dataclasses.KW_ONLY
+    geometry: AbstractGeometry | None = None
 
     def fit(self, X: Any, y: Any) -> "SequenceRegressor":
         """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with targets
         `(n,)`, `(n, outputs)` or `(n, *point)`."""
-        path, key = self._start(X)
+        path, key = self._start(X, self.standardise)
         y = self._check_targets(path, y)
         self.target_shape_ = y.shape[1:]
         self.target_mean_ = np.zeros(y.shape[1:])
@@ -100,13 +71,7 @@ class SequenceRegressor(RegressorMixin, SequenceEstimator):
         return self
 
     def _check_targets(self, path: Any, y: Any) -> np.ndarray:
-        y = check_targets(path, y)
-        if y.dtype.kind not in "biuf":
-            raise ValueError(f"`y` must hold numbers, got dtype {y.dtype}.")
-        y = y.astype(np.float64)
-        if not np.isfinite(y).all():
-            row = int(np.argmin(np.isfinite(y.reshape(len(y), -1)).all(axis=1)))
-            raise ValueError(f"`y` contains NaN or infinity in row {row}.")
+        y = as_targets(path, y)
         if self.geometry is None:
             if y.ndim > 2:
                 raise ValueError(
@@ -156,8 +121,3 @@ class SequenceRegressor(RegressorMixin, SequenceEstimator):
         distance = jax.vmap(self.geometry.distance)
         gaps = np.asarray(distance(jnp.asarray(found), jnp.asarray(y, found.dtype)))
         return -float(np.sqrt(np.average(gaps**2, weights=sample_weight)))
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

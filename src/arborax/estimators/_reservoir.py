@@ -1,5 +1,6 @@
 """Classification and regression by random equations and a ridge readout."""
 
+import dataclasses
 import functools as ft
 from typing import Any
 
@@ -7,21 +8,20 @@ import equinox as eqx
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_count
 from ..models import Reservoir
 from ..paths import add_time, SampledPath
 from ._blocks import by_blocks, lengths_of
 from ._collections import as_paths
-from ._features import check_channels, make_algebra, series_tags
+from ._features import check_channels, make_algebra
 from ._saving import Saved
 from ._scaling import Scaling
-from ._sequence import check_targets
+from ._targets import as_labels, as_targets, Regressor
 
 
 _PENALTIES = np.logspace(-3, 4, 15)
@@ -60,28 +60,26 @@ def _pooled(
     return jnp.concatenate([*above, mean, spread, top, bottom, last], axis=1)
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class ReservoirEstimator(Saved):
     """Pooled states of a random equation."""
 
-    alg: Any
-    depth: int
-    hidden: int
-    scale: float
-    levels: int
-    standardise: bool
-    channels_last: bool
-    random_state: Any
+    alg: Any = "ito"
+    depth: int = 2
+    _: dataclasses.KW_ONLY
+    hidden: int = 512
+    scale: float = 0.4
+    levels: int = 6
+    standardise: bool = True
+    channels_last: bool = True
+    random_state: Any = None
 
-    def _fit_features(self, X: Any) -> np.ndarray:
+    def _fit_features(self, path: SampledPath) -> np.ndarray:
         """Learns units, draws the equation, and gives features of the training data."""
-        path = as_paths(X, channels_last=self.channels_last)
-        hidden, levels = (
-            as_count("hidden", self.hidden),
-            as_count("levels", self.levels),
-        )
+        hidden = as_count("hidden", self.hidden)
+        levels = as_count("levels", self.levels)
         self.n_features_in_, self.length_ = path.dim, path.num_times
-        names = [f"x{k}" for k in range(path.dim)]
-        self.scaling_ = Scaling.of(path, names, self.standardise)
+        self.scaling_ = Scaling.of(path, self.standardise)
         rng = check_random_state(self.random_state)
         alg = make_algebra(self.alg, path.dim + 1, as_count("depth", self.depth))
         stratonovich = alg.calculus == "stratonovich"
@@ -146,10 +144,8 @@ class ReservoirEstimator(Saved):
         features = self.features(X)
         return features @ self.coef_.T + self.intercept_
 
-    def __sklearn_tags__(self):
-        return series_tags(super().__sklearn_tags__())
 
-
+@dataclasses.dataclass(eq=False, repr=False)
 class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
     """Classifies series by a random equation, without back-propagation.
 
@@ -166,46 +162,20 @@ class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
         model = abx.estimators.ReservoirClassifier(random_state=0)
         model.fit(X, y).score(X_test, y_test)
         ```
+
+    **Arguments:**
+
+    - `alg`, `depth`, `standardise`, `channels_last`: as in
+        [`arborax.estimators.SignatureFeatures`][].
+    - `hidden`, `scale`: of the reservoir; `hidden` is even.
+    - `levels`: quantiles per state; a state gives `levels + 5` features.
+    - `random_state`: seed of the equation.
     """
-
-    def __init__(
-        self,
-        alg: Any = "ito",
-        depth: int = 2,
-        *,
-        hidden: int = 512,
-        scale: float = 0.4,
-        levels: int = 6,
-        standardise: bool = True,
-        channels_last: bool = True,
-        random_state: Any = None,
-    ):
-        """**Arguments:**
-
-        - `alg`, `depth`, `standardise`, `channels_last`: as in
-            [`arborax.estimators.SignatureFeatures`][].
-        - `hidden`, `scale`: of the reservoir; `hidden` is even.
-        - `levels`: quantiles per state; a state gives `levels + 5` features.
-        - `random_state`: seed of the equation.
-        """
-        self.alg = alg
-        self.depth = depth
-        self.hidden = hidden
-        self.scale = scale
-        self.levels = levels
-        self.standardise = standardise
-        self.channels_last = channels_last
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "ReservoirClassifier":
         """Series `X` (see [`arborax.estimators.as_paths`][]) with labels `y`."""
         path = as_paths(X, channels_last=self.channels_last)
-        y = column_or_1d(check_targets(path, y), warn=True)
-        check_classification_targets(y)
-        if len(np.unique(y)) < 2:
-            raise ValueError(
-                f"`y` has only one class, {y[0]!r}; a classifier needs at least two."
-            )
+        y = as_labels(path, y)
         readout = RidgeClassifierCV(_PENALTIES).fit(self._fit_features(path), y)
         self.classes_ = readout.classes_
         self._read(readout)
@@ -223,45 +193,18 @@ class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
         return self.classes_[best.astype(np.intp)]
 
 
-class ReservoirRegressor(RegressorMixin, ReservoirEstimator):
-    """Regression with the features of [`arborax.estimators.ReservoirClassifier`][]."""
-
-    def __init__(
-        self,
-        alg: Any = "ito",
-        depth: int = 2,
-        *,
-        hidden: int = 512,
-        scale: float = 0.4,
-        levels: int = 6,
-        standardise: bool = True,
-        channels_last: bool = True,
-        random_state: Any = None,
-    ):
-        """**Arguments:** as [`arborax.estimators.ReservoirClassifier`][]."""
-        self.alg = alg
-        self.depth = depth
-        self.hidden = hidden
-        self.scale = scale
-        self.levels = levels
-        self.standardise = standardise
-        self.channels_last = channels_last
-        self.random_state = random_state
+@dataclasses.dataclass(eq=False, repr=False)
+class ReservoirRegressor(Regressor, ReservoirEstimator):
+    """Regression with the features of [`arborax.estimators.ReservoirClassifier`][],
+    whose arguments it takes."""
 
     def fit(self, X: Any, y: Any) -> "ReservoirRegressor":
         """Series `X` with targets `(n,)` or `(n, outputs)`."""
         path = as_paths(X, channels_last=self.channels_last)
-        y = np.asarray(check_targets(path, y), np.float64)
-        if not np.isfinite(y).all():
-            raise ValueError("`y` contains NaN or infinity.")
+        y = as_targets(path, y)
         self._read(RidgeCV(_PENALTIES).fit(self._fit_features(path), y))
         return self
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets."""
         return self._outputs(X)
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags

@@ -49,6 +49,12 @@ class Saved(BaseEstimator):
     def _restore(self) -> None:
         """Makes what is not stored."""
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.allow_nan = True
+        return tags
+
     def __getstate__(self) -> Any:
         """Compiled functions inside a model have no pickle, so its file is taken."""
         given: Any = super().__getstate__()

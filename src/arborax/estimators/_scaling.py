@@ -21,9 +21,9 @@ class Scaling(eqx.Module):
     dtype: Any = eqx.field(static=True)
 
     @staticmethod
-    def of(path: SampledPath, names: Sequence[str], standardise: bool) -> "Scaling":
+    def of(path: SampledPath, standardise: bool) -> "Scaling":
         """Those of the observed values of a batch. Refuses a constant channel."""
-        return Moments.of(path).scaling(names, standardise)
+        return Moments.of(path).scaling(standardise)
 
     def apply(self, path: SampledPath) -> SampledPath:
         """The path in these units and in the dtype of the training data, its times
@@ -87,8 +87,8 @@ class Moments(NamedTuple):
         span = np.maximum(self.span, other.span)
         return Moments(count, self.mean + gap * share, squares, span, self.dtype)
 
-    def scaling(self, names: Sequence[str], standardise: bool) -> Scaling:
-        """The units; refuses a constant channel."""
+    def scaling(self, standardise: bool, names: Sequence[str] | None = None) -> Scaling:
+        """The units; refuses a constant channel, by its name if it has one."""
         span = np.where(self.span > 0, self.span, 1.0)
         if not standardise:
             ones = np.ones(len(self.mean))
@@ -96,8 +96,10 @@ class Moments(NamedTuple):
         deviation = np.sqrt(self.squares / np.maximum(self.count, 1))
         flat = deviation <= 1e-9 * np.abs(self.mean)
         if flat.any():
+            k = int(np.argmax(flat))
+            name = names[k] if names is not None else f"x{k}"
             raise ValueError(
-                f"channel {names[int(np.argmax(flat))]!r} is constant in the training "
-                "data and carries no information. Drop it, or pass standardise=False."
+                f"channel {name!r} is constant in the training data and carries no "
+                "information. Drop it, or pass standardise=False."
             )
         return Scaling(self.mean, deviation, span, self.dtype)

@@ -1,5 +1,6 @@
 """What estimators with a trained sequence model have in common."""
 
+import dataclasses
 import warnings
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..paths import add_time, SampledPath
 from ..training import fit, FitResult
 from ._blocks import blocks, lengths_of
 from ._collections import as_paths
-from ._features import check_channels, series_tags
+from ._features import check_channels
 from ._models import last_output, prepare
 from ._saving import Saved
 from ._scaling import Scaling
@@ -49,7 +50,8 @@ def last_outputs(model: Any, items: Any, lengths: Array) -> Array:
     return jax.vmap(lambda item, n: last_output(model, item, n))(items, lengths)
 
 
-class SequenceEstimator(Saved):
+@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
+class TrainedEstimator(Saved):
     """A model of [`arborax.models`][] trained by [`arborax.fit`][].
 
     After `fit`: `model_` is the trained model, `result_` the
@@ -58,31 +60,62 @@ class SequenceEstimator(Saved):
     folder before `fit`, and a run that was stopped there is continued.
     """
 
-    model: Any
-    options: Any
-    steps: int
-    batch_size: int
-    learning_rate: float | None
-    optimiser: Any
-    validation: float | None
-    patience: int | None
-    average: float | None
-    standardise: bool
-    time: bool
-    channels_last: bool
-    random_state: Any
-    progress: bool
-    checkpoints: Any = None
+    options: Any = None
+    steps: int = 1000
+    batch_size: int = 64
+    learning_rate: float | None = 3e-3
+    optimiser: Any = "adamw"
+    validation: float | None = 0.2
+    patience: int | None = 20
+    average: float | None = 0.99
+    channels_last: bool = True
+    random_state: Any = None
+    progress: bool = False
+    checkpoints: Any = dataclasses.field(default=None, init=False)
 
-    def _start(self, X: Any, standardise: bool = True) -> tuple[SampledPath, Any]:
+    def _start(self, X: Any, standardise: bool) -> tuple[SampledPath, Any]:
         """Training paths and a key; learns units and sizes."""
         path = as_paths(X, channels_last=self.channels_last)
         self.n_features_in_ = path.dim
         self.length_ = path.num_times
-        names = [f"x{k}" for k in range(path.dim)]
-        self.scaling_ = Scaling.of(path, names, self.standardise and standardise)
+        self.scaling_ = Scaling.of(path, standardise)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return path, jr.PRNGKey(seed)
+
+    def _run(
+        self, model: Any, data: Any, objective: Any, key: Any, **options: Any
+    ) -> FitResult:
+        """`fit` with the parameters of the estimator."""
+        result = fit(
+            model,
+            data,
+            objective,
+            key=key,
+            steps=as_count("steps", self.steps),
+            optimiser=self.optimiser,
+            learning_rate=self.learning_rate,
+            average=self.average,
+            progress=self.progress,
+            checkpoint=self.checkpoints,
+            **options,
+        )
+        if result.stop == "non-finite":
+            warnings.warn(result.message, RuntimeWarning, stacklevel=4)
+        elif result.best_step == 0 and result.best_metric is not None:
+            warnings.warn(NOTHING, ConvergenceWarning, stacklevel=4)
+        self.result_, self.model_ = result, result.model
+        return result
+
+    def _check_fitted(self) -> None:
+        check_is_fitted(self)
+
+
+@dataclasses.dataclass(eq=False, repr=False, kw_only=True)
+class SequenceEstimator(TrainedEstimator):
+    """A model that reads series, with time as first channel."""
+
+    standardise: bool = True
+    time: bool = True
 
     @property
     def _channels(self) -> int:
@@ -131,30 +164,6 @@ class SequenceEstimator(Saved):
             patience=None if held is None else self.patience,
         )
 
-    def _run(
-        self, model: Any, data: Any, objective: Any, key: Any, **options: Any
-    ) -> FitResult:
-        """`fit` with the parameters of the estimator."""
-        result = fit(
-            model,
-            data,
-            objective,
-            key=key,
-            steps=as_count("steps", self.steps),
-            optimiser=self.optimiser,
-            learning_rate=self.learning_rate,
-            average=self.average,
-            progress=self.progress,
-            checkpoint=self.checkpoints,
-            **options,
-        )
-        if result.stop == "non-finite":
-            warnings.warn(result.message, RuntimeWarning, stacklevel=4)
-        elif result.best_step == 0 and result.best_metric is not None:
-            warnings.warn(NOTHING, ConvergenceWarning, stacklevel=4)
-        self.result_, self.model_ = result, result.model
-        return result
-
     def _outputs(self, X: Any) -> np.ndarray:
         """Outputs of the trained model after the last sample of each path."""
         path = self._check(X)
@@ -171,24 +180,3 @@ class SequenceEstimator(Saved):
         path = as_paths(X, channels_last=self.channels_last)
         check_channels(self, path)
         return path
-
-    def _check_fitted(self) -> None:
-        check_is_fitted(self)
-
-    def __sklearn_tags__(self):
-        return series_tags(super().__sklearn_tags__())
-
-
-def check_targets(path: SampledPath, y: Any) -> np.ndarray:
-    """Targets, one for each path."""
-    if y is None:
-        raise ValueError(
-            "This estimator requires y to be passed, but the target y is None"
-        )
-    y = np.asarray(y)
-    if y.ndim < 1 or len(y) != path.batch_shape[0]:
-        raise ValueError(
-            f"`y` must have one target for each of the {path.batch_shape[0]} paths, "
-            f"got shape {y.shape}."
-        )
-    return y

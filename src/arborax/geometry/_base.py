@@ -14,8 +14,8 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 
 from .._values import refuse
 from ._checks import check_arrays, check_methods, named
-from ._functions import safe_norm
 from ._matrix import commutator
+from ._trigonometric import safe_norm
 
 
 Point: TypeAlias = PyTree[Float[Array, "..."]]

@@ -6,9 +6,9 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
-from ._functions import asinh_over_sinh, safe_norm, stumpff
 from ._matrix import matvec
 from ._rotation import exp_times
+from ._trigonometric import asinh_over_sinh, safe_norm, stumpff
 
 
 Vector = Float[Array, " m"]

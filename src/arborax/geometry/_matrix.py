@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import custom_jvp, small_product
-from ._functions import stumpff
+from ._trigonometric import stumpff
 
 
 _SMALL = 4

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import AbstractGeometry, Coordinates, Generator, Point
-from ._functions import safe_norm
+from ._trigonometric import safe_norm
 
 
 class Product(AbstractGeometry):

@@ -8,8 +8,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import custom_jvp
-from ._functions import angle_over_sine, forward_only, stumpff
 from ._matrix import combine, components, expm, matmul, matvec, transpose
+from ._trigonometric import angle_over_sine, forward_only, stumpff
 
 
 @ft.cache

@@ -6,9 +6,9 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
-from ._functions import safe_norm, stumpff
 from ._matrix import commutator, matmul, matvec, transpose
 from ._rotation import feedback, hat, log_rotation_3, vee
+from ._trigonometric import safe_norm, stumpff
 
 
 Matrix = Float[Array, "4 4"]

@@ -10,7 +10,6 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from .._xla import small_einsum
 from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
-from ._functions import safe_norm
 from ._matrix import (
     cholesky,
     commutator,
@@ -27,6 +26,7 @@ from ._matrix import (
     symmetrise,
     transpose,
 )
+from ._trigonometric import safe_norm
 from .heads import clip_spectrum, spd_from_vech, unvech
 
 

@@ -6,9 +6,9 @@ import jax.random as jr
 from jaxtyping import Array, Bool, Float, PRNGKeyArray
 
 from ._base import AbstractGeometry, check_geometry, default_dtype, default_tolerance
-from ._functions import angle_over_sine, stumpff
 from ._matrix import matvec
 from ._rotation import exp_times
+from ._trigonometric import angle_over_sine, stumpff
 
 
 Vector = Float[Array, " dim"]

@@ -8,8 +8,8 @@ from jaxtyping import Array, Float
 
 from .._xla import custom_jvp, Function
 from ._checks import check_arrays
-from ._functions import safe_norm
 from ._matrix import expm_symmetric, lyapunov, matmul, symmetrise, transpose
+from ._trigonometric import safe_norm
 
 
 def _check_square(name: str, a: Array) -> None:

@@ -1,6 +1,6 @@
 """Vector fields lifted to primitive elements, contracted with a log-signature."""
 
-from ._blocks import Blocks as Blocks
+from ._block_matrices import Blocks as Blocks
 from ._coefficients import Coefficients as Coefficients
 from ._expansion import AbstractExpansion as AbstractExpansion
 from ._fields import (

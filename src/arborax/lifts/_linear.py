@@ -16,7 +16,7 @@ from jaxtyping import Array, Float
 
 from .._xla import apply_rows
 from ..algebra import AbstractHopfAlgebra, colours, SparseMap
-from ._blocks import Blocks
+from ._block_matrices import Blocks
 
 
 def _is_ladder(tree) -> bool:

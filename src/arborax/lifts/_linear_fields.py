@@ -11,7 +11,7 @@ from .._inputs import as_choice, as_floating
 from .._values import shown
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
-from ._blocks import Blocks
+from ._block_matrices import Blocks
 from ._linear import lift_matrices, window_matrices
 
 

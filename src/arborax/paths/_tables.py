@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .._extras import require
+from .._imports import require
 from .._inputs import as_choice, as_numbers
 from .._values import shown
 

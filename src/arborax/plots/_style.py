@@ -6,7 +6,7 @@ from typing import Any, ParamSpec, TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from .._extras import require
+from .._imports import require
 from .._values import shown
 
 

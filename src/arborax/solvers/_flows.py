@@ -10,7 +10,6 @@ from .._xla import scan
 from ..lifts import Blocks
 
 
-MODES = ("scan", "associative")
 _LONG = 64  # windows from which an accelerator multiplies maps in parallel
 
 

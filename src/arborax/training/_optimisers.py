@@ -6,7 +6,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from .._extras import require
+from .._imports import require
 from .._inputs import as_choice
 from .._values import is_concrete
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._extras import require
+from .._imports import require
 
 
 class OrbaxCheckpoints:

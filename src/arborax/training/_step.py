@@ -14,7 +14,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Bool, Inexact, Int32
 
-from .._extras import require
+from .._imports import require
 from .._inputs import as_array
 from ._batches import is_array
 from ._distributed import Placement

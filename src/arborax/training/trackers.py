@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from .._extras import require
+from .._imports import require
 from ._container import write_atomically
 
 

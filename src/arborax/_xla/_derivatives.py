@@ -12,6 +12,7 @@ import abc
 import dataclasses
 import functools as ft
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,8 +20,12 @@ from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 from jaxtyping import Array
 
-from ._sizes import first_size
 from ._varying import vary_alike
+
+
+def first_size(args: Sequence, dims: Sequence) -> Any:
+    """The size of the axis that `vmap` adds."""
+    return next(a.shape[d] for a, d in zip(args, dims) if d is not None)
 
 
 class Function(abc.ABC):
