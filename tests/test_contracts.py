@@ -193,6 +193,45 @@ def test_laboratory_imports_public_names(path):
             assert not experiments & set(parts), f"{module}: {names}"
 
 
+ROOMS = [path for path in sorted(SOURCE.rglob("*.py")) if path.parent != SOURCE]
+
+
+def test_rooms_import_public_names_of_each_other():
+    for path in ROOMS:
+        for module, names in _imports(path):
+            if module.startswith("..") or module.split(".")[0] == "arborax":
+                parts = module.lstrip(".").removeprefix("arborax.").split(".")
+                private = [part for part in (*parts, *names)[1:] if part[0] == "_"]
+                assert not private, f"{path}: {module} {names}"
+
+
+def test_primitives_are_in_the_cellar():
+    places = [p for p in SOURCE.rglob("*.py") if "= Primitive(" in p.read_text()]
+    assert {path.parent.name for path in places} == {"_xla"}
+    assert sum(path.read_text().count("= Primitive(") for path in places) <= 6
+
+
+def test_no_room_asks_which_algebra_or_geometry_it_has():
+    """What differs between them is a method; only their own rooms know the classes."""
+    kinds = {
+        name: {
+            n
+            for n in vars(getattr(abx, name))
+            if n[0].isupper() and n[:8] != "Abstract"
+        }
+        for name in ("algebra", "geometry")
+    }
+    for path in ROOMS:
+        others = set().union(*(k for n, k in kinds.items() if n != path.parent.name))
+        for node in ast.walk(ast.parse(path.read_text())):
+            call = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if call and node.func.id in ("isinstance", "issubclass"):
+                asked = {
+                    n.id for n in ast.walk(node.args[1]) if isinstance(n, ast.Name)
+                }
+                assert not asked & others, f"{path}, line {node.lineno}"
+
+
 def test_harness_names_no_model_and_no_experiment():
     from arborax_experiments import tasks
 
