@@ -147,6 +147,13 @@ def as_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def as_kind(name: str, value: Any, kind: Any, must: str) -> Any:
+    """An instance of `kind`; the message says what the argument `must`."""
+    if not isinstance(value, kind):
+        raise TypeError(f"`{name}` must {must}, got {shown(value)}.")
+    return value
+
+
 def as_choice(name: str, value: Any, choices: tuple) -> Any:
     """One of a few names."""
     if not isinstance(value, str | None) or value not in choices:

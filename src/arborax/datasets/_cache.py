@@ -11,7 +11,7 @@ from typing import Any
 import jax.random as jr
 import numpy as np
 
-from .._inputs import as_count
+from .._inputs import as_count, as_kind
 from ..training import FileFormatError, load, save
 from ._law import AbstractLaw, as_float_dtype, PathData
 
@@ -58,10 +58,7 @@ def dataset(
 
     A `PathData`.
     """
-    if not isinstance(law, AbstractLaw):
-        raise TypeError(
-            f"`law` must be a law such as `RoughBergomi(hurst=0.1)`, got {law!r:.60}."
-        )
+    as_kind("law", law, AbstractLaw, "be a law such as `RoughBergomi(hurst=0.1)`")
     paths, seed = as_count("paths", paths), as_count("seed", seed, 0)
     dtype = as_float_dtype(dtype)
     law.check()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from .._inputs import as_count, as_number, as_numbers
+from .._inputs import as_count, as_kind, as_number, as_numbers
 from .._values import shown
 from . import _quaternions as quaternions
 from ._files import existing_file, read_csv, read_table
@@ -231,11 +231,8 @@ def resample(
 
     One array for each piece that has two samples or more.
     """
-    if not isinstance(recording, Recording):
-        raise TypeError(
-            f"`recording` must be a `Recording`, got {shown(recording)}. Make one with "
-            "`make_recording`."
-        )
+    must = "be a `Recording`, made by `make_recording`"
+    as_kind("recording", recording, Recording, must)
     as_number("rate", rate, 0, above=True)
     as_number("gap", gap, 0, above=True)
     if (recording.ts[-1] - recording.ts[0]) * rate > 1e9:

@@ -7,7 +7,7 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._inputs import as_count, as_flag
+from .._inputs import as_count, as_flag, as_kind
 from ..paths import SampledPath
 from ._fourier import RandomFourierSignature
 from ._kernel import SignatureKernel
@@ -73,11 +73,8 @@ def _embedding(x: Path, kernel: AnyKernel, brackets: Brackets) -> MeanEmbedding:
 
 
 def _check_kernel(kernel: Any) -> None:
-    if not isinstance(kernel, AnyKernel):
-        raise TypeError(
-            "`kernel` must be a SignatureKernel or a RandomFourierSignature, got "
-            f"{type(kernel).__name__}."
-        )
+    must = "be a SignatureKernel or a RandomFourierSignature"
+    as_kind("kernel", kernel, AnyKernel, must)
 
 
 def _need_linear(kernel: Any) -> None:

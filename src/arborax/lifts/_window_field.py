@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
+from .._inputs import as_kind
 from .._values import shown
 from .._xla import sharded, vary_as
 from ..algebra import AbstractHopfAlgebra
@@ -148,14 +149,8 @@ def lift(
         paths and rough differential equations on homogeneous spaces, Journal of
         Differential Equations 269 (2020).
     """
-    if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(
-            f"`alg` must be an algebra such as `Shuffle(2, 3)`, got {shown(alg)}."
-        )
-    if not isinstance(geometry, AbstractGeometry):
-        raise TypeError(
-            f"`geometry` must be a geometry such as `SO(3)`, got {shown(geometry)}."
-        )
+    as_kind("alg", alg, AbstractHopfAlgebra, "be an algebra such as `Shuffle(2, 3)`")
+    as_kind("geometry", geometry, AbstractGeometry, "be a geometry such as `SO(3)`")
     if alg.scalar and not (geometry.dim == 1 and geometry.flat):
         raise ValueError(
             f"{type(alg).__name__} is for a scalar state, `Euclidean(1)`; got "

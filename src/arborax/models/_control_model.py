@@ -6,8 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from .._inputs import as_choice
-from .._values import shown
+from .._inputs import as_choice, as_kind
 from ..algebra import AbstractHopfAlgebra
 from ..paths import SampledPath
 from ..signatures import rough_path, RoughPath
@@ -97,10 +96,7 @@ class AbstractControlModel(AbstractCausalModel):
 
 def check_algebra(alg: Any) -> None:
     """Refuse all but algebras."""
-    if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(
-            f"`alg` must be an algebra such as `Ito(2, 2)`, got {shown(alg)}."
-        )
+    as_kind("alg", alg, AbstractHopfAlgebra, "be an algebra such as `Ito(2, 2)`")
 
 
 def resolve_calculus(alg: AbstractHopfAlgebra, calculus: str | None) -> str:

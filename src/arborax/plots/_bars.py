@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from .._inputs import as_count
+from .._inputs import as_count, as_kind
 from ..algebra import AbstractHopfAlgebra
 from ._style import (
     as_axes,
@@ -54,8 +54,7 @@ def signature_bars(
 
     The axes.
     """
-    if not isinstance(alg, AbstractHopfAlgebra):
-        raise TypeError(f"`alg` must be an algebra, got {type(alg).__name__}.")
+    as_kind("alg", alg, AbstractHopfAlgebra, "be an algebra")
     named = values if isinstance(values, Mapping) else {"": values}
     arrays = {name: as_finite("values", value) for name, value in named.items()}
     shapes = {array.shape for array in arrays.values()}

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from .._values import shown
+from .._inputs import as_kind
 from ..training import FitResult, History
 from ._style import as_axes, Axes, Numbers, styled
 
@@ -39,8 +39,7 @@ def training_curve(
 
     The axes.
     """
-    if not isinstance(result, FitResult | History):
-        raise TypeError(f"`result` must come from `abx.fit`, got {shown(result)}.")
+    as_kind("result", result, FitResult | History, "come from `abx.fit`")
     history = result.history if isinstance(result, FitResult) else result
     at, values, validated = _values(history, quantity)
     if steps is not None:

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from .._inputs import as_count
-from .._values import shown
+from .._inputs import as_count, as_kind
 from ..kernels import TwoSampleResult
 from ._style import as_axes, as_finite, Axes, DATA, MODEL, styled
 
@@ -24,10 +23,8 @@ def permutation_histogram(
 
     The axes.
     """
-    if not isinstance(result, TwoSampleResult):
-        raise TypeError(
-            f"`result` must come from `abx.two_sample_test`, got {shown(result)}."
-        )
+    must = "come from `abx.two_sample_test`"
+    as_kind("result", result, TwoSampleResult, must)
     permuted = as_finite("result.permuted", result.permuted)
     if permuted.ndim != 1:
         raise ValueError(

@@ -6,6 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
+from .._inputs import as_kind
 from .._values import refuse
 from ._rough_path import RoughPath
 
@@ -91,11 +92,7 @@ def signature_tree(control: Any) -> SignatureTree:
 
     A `SignatureTree`, with some `2 * windows` signatures.
     """
-    if not isinstance(control, RoughPath):
-        raise TypeError(
-            f"`control` must come from `arborax.rough_path`, got "
-            f"{type(control).__name__}."
-        )
+    as_kind("control", control, RoughPath, "come from `arborax.rough_path`")
     if control.log_signatures.ndim != 2:
         raise ValueError(
             "a tree takes one control, with log-signatures (windows, primitives); got "

@@ -12,8 +12,8 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, Float, PyTree
 
-from .._inputs import as_count
-from .._values import is_concrete, shown
+from .._inputs import as_count, as_kind
+from .._values import is_concrete
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -181,11 +181,8 @@ def solve_adaptive(
     `num_rejected`, `num_forced` (windows of the finest level accepted above tolerance),
     `depths` and `errors`, one entry for each window.
     """
-    if not isinstance(control, DyadicControl):
-        raise TypeError(
-            "`control` must come from `arborax.dyadic_control`, got "
-            f"{shown(type(control).__name__)}."
-        )
+    must = "come from `arborax.dyadic_control`"
+    as_kind("control", control, DyadicControl, must)
     if not is_concrete(y0, control, args):
         raise ValueError(
             "`solve_adaptive` runs on the host and cannot be jitted, vmapped or "

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
-from .._values import shown
+from .._inputs import as_kind
 from .._xla import scan, sharded, vary_as
 from ..lifts import WindowField
 from ._base import AbstractSolver
@@ -89,12 +89,8 @@ class ReversibleAdjoint(AbstractAdjoint):
 
 def check_adjoint(adjoint: Any, solver: AbstractSolver) -> None:
     """Refuse what is not an adjoint, and a scheme that it cannot differentiate."""
-    if not isinstance(adjoint, AbstractAdjoint):
-        raise TypeError(
-            "`adjoint` must be `arborax.CheckpointedAdjoint()` or "
-            f"`arborax.ReversibleAdjoint()`, got {shown(adjoint)}."
-        )
-    adjoint.check(solver)
+    must = "be `arborax.CheckpointedAdjoint()` or `arborax.ReversibleAdjoint()`"
+    as_kind("adjoint", adjoint, AbstractAdjoint, must).check(solver)
 
 
 @eqx.filter_custom_vjp

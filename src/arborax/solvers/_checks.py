@@ -8,7 +8,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, PyTree
 
-from .._inputs import as_array
+from .._inputs import as_array, as_kind
 from .._values import is_concrete, refuse, shown
 from ..geometry import AbstractGeometry, Euclidean
 from ._results import RESULTS
@@ -16,11 +16,8 @@ from ._results import RESULTS
 
 def check_geometry(geometry: Any) -> None:
     """Refuse what is not a geometry."""
-    if not isinstance(geometry, AbstractGeometry):
-        raise TypeError(
-            "`geometry` must be a geometry such as `SO(3)` or `Euclidean(2)`, got "
-            f"{shown(geometry)}."
-        )
+    must = "be a geometry such as `SO(3)` or `Euclidean(2)`"
+    as_kind("geometry", geometry, AbstractGeometry, must)
 
 
 def as_state(
@@ -141,11 +138,8 @@ _UNKNOWN = ("solver_state", "controller_state", "made_jump")
 
 def as_saved(saveat: Any) -> Saved:
     """Read a `diffrax.SaveAt`, refusing what a solve does not have."""
-    if not isinstance(saveat, diffrax.SaveAt):
-        raise TypeError(
-            "`saveat` must be a `diffrax.SaveAt`, for instance `SaveAt(t1=True)` or "
-            f"`SaveAt(ts=times)`, got {shown(saveat)}."
-        )
+    must = "be a `diffrax.SaveAt`, for instance `SaveAt(t1=True)` or `SaveAt(ts=times)`"
+    as_kind("saveat", saveat, diffrax.SaveAt, must)
     for name in _UNKNOWN:
         if getattr(saveat, name, False):
             raise ValueError(f"a solve has nothing to save for `SaveAt({name}=True)`.")

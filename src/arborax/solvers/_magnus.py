@@ -16,21 +16,9 @@ class Magnus(AbstractSolver):
     [`arborax.ReversibleAdjoint`][] is exact to rounding.
     """
 
-    @property
-    def order(self) -> int:
-        """That of the series inside the exponential, which is exact to rounding."""
-        return 16
-
-    @property
-    def reversible(self) -> bool:
-        return True
-
-    @property
-    def euclidean(self) -> bool:
-        return False
+    order = 16  # that of the series inside the exponential, exact to rounding
+    reversible = True
+    euclidean = False
 
     def step(self, f: Any, geometry, s, y, h) -> PyTree[Array]:
         return f.flow(y, h)
-
-    def step_with_error(self, f, geometry, s, y, h):
-        return self.step(f, geometry, s, y, h), None

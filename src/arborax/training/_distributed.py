@@ -9,7 +9,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from .._values import shown
+from .._inputs import as_kind
 
 
 def initialise_distributed(
@@ -104,8 +104,7 @@ class Placement:
                 )
             self.mesh = None
             return
-        if not isinstance(mesh, Mesh):
-            raise TypeError(f"`mesh` must be a `jax.sharding.Mesh`, got {shown(mesh)}.")
+        as_kind("mesh", mesh, Mesh, "be a `jax.sharding.Mesh`")
         # Automatic axes, for any mesh of the caller: objectives need no sharding rules.
         self.mesh = Mesh(mesh.devices, mesh.axis_names)
         self.replicated = NamedSharding(self.mesh, PartitionSpec())

@@ -11,7 +11,7 @@ import jax
 import jax.random as jr
 from jax.sharding import Mesh
 
-from .._inputs import as_choice, as_count, as_key
+from .._inputs import as_choice, as_count, as_key, as_kind
 from .._values import shown
 from ._batches import InMemory, make_source
 from ._checkpoints import Checkpoints, FileCheckpoints
@@ -231,11 +231,9 @@ def _check_kinds(
     _check_function("objective", objective, ("model", "batch", "key"))
     if inspect.isfunction(data) or inspect.ismethod(data):
         _check_function("data", data, ("key", "step"))
-    if not isinstance(checkpoint, str | os.PathLike | Checkpoints | None):
-        raise TypeError(
-            "`checkpoint` must be a folder or an object with `save`, `restore` and "
-            f"`clear`, got {shown(checkpoint)}."
-        )
+    kinds = str | os.PathLike | Checkpoints | None
+    must = "be a folder or an object with `save`, `restore` and `clear`"
+    as_kind("checkpoint", checkpoint, kinds, must)
     if not isinstance(hooks, Sequence) or not all(callable(h) for h in hooks):
         raise TypeError(f"`hooks` must be a list of functions, got {shown(hooks)}.")
     if not isinstance(trackers, Sequence) or not all(

@@ -4,7 +4,7 @@ import importlib.metadata
 import os
 from typing import Any
 
-from .._values import shown
+from .._inputs import as_kind
 from ._container import decode, encode, FileFormatError, write_atomically
 from ._structure import Reader, Writer
 
@@ -29,8 +29,7 @@ def save(path: str | os.PathLike, model: Any) -> None:
         model = abx.load("model.abx")
         ```
     """
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"`path` must be the path of a file, got {shown(path)}.")
+    as_kind("path", path, str | os.PathLike, "be the path of a file")
     writer = Writer()
     meta = {
         "kind": "model",
