@@ -12,14 +12,17 @@ from ._adjoint import (
 )
 from ._base import AbstractSolver as AbstractSolver
 from ._bridge import LogODE as LogODE, RoughTerm as RoughTerm
-from ._flows import choose_mode as choose_mode, run_flows as run_flows
+from ._flows import (
+    choose_mode as choose_mode,
+    Magnus as Magnus,
+    run_flows as run_flows,
+)
 from ._low_storage import (
     CF4 as CF4,
     CFEES25 as CFEES25,
     CFEES27 as CFEES27,
     LieEuler as LieEuler,
 )
-from ._magnus import Magnus as Magnus
 from ._results import RESULTS as RESULTS
 from ._runge_kutta import (
     as_solver as as_solver,

@@ -1,16 +1,35 @@
-"""Windows whose flows are known linear maps, one after another or all at once."""
+"""Windows whose flows are known exactly: the scheme for linear fields, and linear flows
+one after another or all at once."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from .._xla import scan
 from ..lifts import Blocks
+from ._base import AbstractSolver
 
 
 _LONG = 64  # windows from which an accelerator multiplies maps in parallel
+
+
+class Magnus(AbstractSolver):
+    r"""The exact flow of [`arborax.LinearFields`][] over a window: one exponential of
+    the window matrix (in Euclidean space) or of a group element.
+
+    The default for linear fields; it refuses all others. What remains is the error of
+    the truncated log-signature, as in a Magnus expansion. A step back undoes a step, so
+    [`arborax.ReversibleAdjoint`][] is exact to rounding.
+    """
+
+    order = 16  # that of the series inside the exponential, exact to rounding
+    reversible = True
+    euclidean = False
+
+    def step(self, f: Any, geometry, s, y, h) -> PyTree[Array]:
+        return f.flow(y, h)
 
 
 def choose_mode(

@@ -24,8 +24,8 @@ from ._checks import (
     check_control,
     Saved,
 )
+from ._flows import Magnus
 from ._low_storage import CFEES25
-from ._magnus import Magnus
 from ._results import RESULTS, throw_failure
 from ._runge_kutta import as_solver
 from ._solution import DenseStates, Solution
