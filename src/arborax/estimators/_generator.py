@@ -9,6 +9,7 @@ import jax.random as jr
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_choice, as_count
 from ..geometry import AbstractGeometry
@@ -294,7 +295,7 @@ class PathGenerator(TrainedEstimator):
         - `times`: increasing, not before the training times. `None`: those of `fit`.
         - `random_state`: seed.
         """
-        self._check_fitted()
+        check_is_fitted(self)
         n = as_count("n", n)
         state = check_random_state(random_state)
         times = self.times_ if times is None else np.asarray(times, np.float64)
@@ -360,7 +361,7 @@ class PathGenerator(TrainedEstimator):
         - `X`: paths on the training grid.
         - `n`: number of generated paths; `None`: as many as in `X`.
         """
-        self._check_fitted()
+        check_is_fitted(self)
         true = self._values(X)
         made = self.sample(len(true) if n is None else n, random_state=random_state)
         made = made.reshape(*made.shape[:2], -1)

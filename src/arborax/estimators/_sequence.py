@@ -106,8 +106,12 @@ class TrainedEstimator(Saved):
         self.result_, self.model_ = result, result.model
         return result
 
-    def _check_fitted(self) -> None:
+    def _check(self, X: Any) -> SampledPath:
+        """Paths for a fitted estimator."""
         check_is_fitted(self)
+        path = as_paths(X, channels_last=self.channels_last)
+        check_channels(self, path)
+        return path
 
 
 @dataclasses.dataclass(eq=False, repr=False, kw_only=True)
@@ -173,10 +177,3 @@ class SequenceEstimator(TrainedEstimator):
             out = last_outputs(self.model_, items, jnp.asarray(block.lengths))
             parts.append(np.asarray(out)[:count])
         return np.concatenate(parts)
-
-    def _check(self, X: Any) -> SampledPath:
-        """Paths for a fitted estimator."""
-        self._check_fitted()
-        path = as_paths(X, channels_last=self.channels_last)
-        check_channels(self, path)
-        return path
