@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils import compute_sample_weight
 
-from ._models import last_output, make_model
+from ._models import last_output
 from ._sequence import SequenceEstimator
 from ._targets import as_labels
 
@@ -73,23 +73,12 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
         self.classes_, labels = np.unique(y, return_inverse=True)
         weights = compute_sample_weight(self.class_weight, y)
         init, train = jr.split(key)
-        model = self._build(init)
+        model = self._make(self.model, len(self.classes_), init)
         items, lengths = self._items(model, path)
         dtype = path.xs.dtype
         data = items, lengths, labels.astype(np.int32), weights.astype(dtype)
         self._train(model, data, cross_entropy, train, labels)
         return self
-
-    def _build(self, key: Any) -> Any:
-        return make_model(
-            self.model,
-            self._channels,
-            len(self.classes_),
-            times=self.length_,
-            options=self.options,
-            dtype=self.scaling_.dtype,
-            key=key,
-        )
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Logits `(n, classes)`; for two classes their difference `(n,)`."""

@@ -15,7 +15,6 @@ from ..geometry import AbstractGeometry, Euclidean
 from ..models import AbstractCausalModel
 from ..paths import SampledPath
 from ._blocks import blocks, lengths_of
-from ._models import make_model
 from ._sequence import BLOCK, prepare_paths, SequenceEstimator
 
 
@@ -73,15 +72,7 @@ class Forecaster(SequenceEstimator):
         self.move_scale_ = np.sqrt(np.mean(one**2, axis=0))
         self.move_scale_ = np.where(self.move_scale_ > 0, self.move_scale_, 1.0)
         init, train = jr.split(key)
-        model = make_model(
-            self.model,
-            self._channels,
-            horizon * moves.shape[-1],
-            times=self.length_,
-            options=self.options,
-            dtype=self.scaling_.dtype,
-            key=init,
-        )
+        model = self._make(self.model, horizon * moves.shape[-1], init)
         if not isinstance(model, AbstractCausalModel):
             raise TypeError(
                 f"a forecast needs a causal model, but {type(model).__name__} reads "

@@ -11,7 +11,7 @@ from jaxtyping import Array
 from sklearn.metrics import r2_score
 
 from ..geometry import AbstractGeometry
-from ._models import last_output, make_model
+from ._models import last_output
 from ._sequence import SequenceEstimator
 from ._targets import as_targets, Regressor
 
@@ -64,7 +64,9 @@ class SequenceRegressor(Regressor, SequenceEstimator):
             self.target_deviation_ = np.where(deviation > 0, deviation, 1.0)
             y = ((y - self.target_mean_) / self.target_deviation_).reshape(len(y), -1)
         init, train = jr.split(key)
-        model = self._build(init)
+        size = int(np.prod(self.target_shape_))
+        output = size if self.geometry is None else self.geometry
+        model = self._make(self.model, output, init)
         items, lengths = self._items(model, path)
         data = items, lengths, y.astype(path.xs.dtype)
         self._train(model, data, _Objective(self.geometry), train)
@@ -91,18 +93,6 @@ class SequenceRegressor(Regressor, SequenceEstimator):
                 f"{self.geometry}."
             )
         return y
-
-    def _build(self, key: Any) -> Any:
-        size = int(np.prod(self.target_shape_))
-        return make_model(
-            self.model,
-            self._channels,
-            size if self.geometry is None else self.geometry,
-            times=self.length_,
-            options=self.options,
-            dtype=self.scaling_.dtype,
-            key=key,
-        )
 
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, of the shape of those in `fit`."""

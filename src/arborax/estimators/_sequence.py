@@ -21,7 +21,7 @@ from ..training import fit, FitResult
 from ._blocks import blocks, lengths_of
 from ._collections import as_paths
 from ._features import check_channels
-from ._models import last_output, prepare
+from ._models import last_output, make_model, prepare
 from ._saving import Saved
 from ._scaling import Scaling
 
@@ -124,6 +124,18 @@ class SequenceEstimator(TrainedEstimator):
     @property
     def _channels(self) -> int:
         return self.n_features_in_ + (1 if self.time else 0)
+
+    def _make(self, model: Any, output: Any, key: Any) -> Any:
+        """The model by its name, for the training series."""
+        return make_model(
+            model,
+            self._channels,
+            output,
+            times=self.length_,
+            options=self.options,
+            dtype=self.scaling_.dtype,
+            key=key,
+        )
 
     def _items(self, model: Any, path: SampledPath) -> tuple[Any, np.ndarray]:
         """What the model is given of each path, stacked, and the lengths."""
