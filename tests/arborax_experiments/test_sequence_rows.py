@@ -111,6 +111,12 @@ def test_padding_does_not_change_logits():
 
 def test_tables_and_missing_folder(folder, tmp_path):
     first = result_of(folder, "reservoir-ito")
+    other = {"seed": 2, "scores": {"accuracy": 1.0}}
+    config = first["config"] | {"data": "Epilepsy"}
+    accuracy, *_ = TASK.tables([first, first | other, first | {"config": config}])
+    assert accuracy.columns == ["Epilepsy", "Waves"]
+    ((label, (fewer, _)),) = accuracy.lines
+    assert label.endswith("2 seeds") and fewer.endswith(" (1)")
     found = collect("sequences", [folder / "runs"])
     text = table(TASK, found)
     assert "official split" in text and "Waves" in text and "reservoir, Itô" in text

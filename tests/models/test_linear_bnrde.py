@@ -304,6 +304,12 @@ def test_exploding_states_are_named():
     far = dataclasses.replace(path, xs=path.xs.at[10:].add(1e200), check=False)
     with abx.debug_checks(), pytest.raises(Exception, match="layer 0 .* window 2 on"):
         jax.block_until_ready(compiled(grow(0, 1.0), far))
+    with pytest.raises(ValueError, match="layer 0 is not finite from window"):
+        grow(0, 1e5).states(path)
+    state, _ = wild.start(path.ts[0], path.xs[0])
+    with pytest.raises(ValueError, match="layer 1 is not finite after this sample"):
+        for t, x in zip(path.ts[1:], path.xs[1:]):
+            state, _ = wild.update(state, t, x)
     assert jnp.all(jnp.isfinite(compiled(model, path)))
 
 
@@ -311,6 +317,10 @@ def test_bad_requests():
     alg = abx.Ito(2, 2)
     with pytest.raises(ValueError, match="multiple"):
         M.LinearBNRDE(alg, 1, hidden=6, key=KEY)
+    with pytest.raises(ValueError, match="`rank` must be at most"):
+        M.LinearBNRDE(alg, 1, structure="low-rank", rank=5, **SMALL)
+    with pytest.raises(ValueError, match="in which order"):
+        M.LinearBNRDE(abx.MultiIndex(1, 2), 1, **SMALL)
     model = M.LinearBNRDE(alg, 1, **SMALL)
     path = abx.SampledPath(jnp.arange(3.0), jnp.ones((3, 2)))
     with pytest.raises(ValueError, match="brackets"):

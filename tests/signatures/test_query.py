@@ -64,6 +64,11 @@ def test_queries_outside_are_refused():
         assert np.isnan(jax.jit(lambda s, t: tree.log_signature(s, t))(s, t)).all()
     with pytest.raises(TypeError, match="rough_path"):
         abx.signature_tree(XS)
+    control = abx.rough_path(TS, XS, abx.Shuffle(2, 2), window=3)
+    for s, t in ((TS[0] - 1, TS[1]), (TS[12], TS[-1] + 1), (TS[1], TS[4])):
+        with pytest.raises(ValueError, match="one window of the control"):
+            control.log_signature(s, t)
+    assert np.isfinite(control.log_signature(TS[1], TS[3])).all()
 
 
 def test_channels_that_arrive_at_different_times():

@@ -120,6 +120,10 @@ def test_bad_requests():
     fields, control = abx.LinearFields(jnp.ones((2, 3, 3))), make_control(ALGEBRAS[0])
     with pytest.raises(ValueError, match="matrix group"):
         abx.solve(fields, jnp.eye(3), control, geometry=abx.SO(3))
+    with pytest.raises(ValueError, match="3 matrices for the 2 channels"):
+        abx.solve(abx.LinearFields(jnp.ones((3, 2, 2))), jnp.ones(2), control)
+    with pytest.raises(ValueError, match="vectors of 3 numbers .* a state with 4"):
+        abx.solve(fields, jnp.ones(4), control)
     with pytest.raises(TypeError, match="LinearFields"):
         abx.solve(
             lambda y: jnp.stack([y, y]), jnp.ones(3), control, solver=abx.Magnus()

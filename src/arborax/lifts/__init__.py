@@ -9,6 +9,7 @@ from ._fields import (
     takes_time as takes_time,
 )
 from ._linear import (
+    check_ordered as check_ordered,
     lift_matrices as lift_matrices,
     window_matrices as window_matrices,
 )

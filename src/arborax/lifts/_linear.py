@@ -45,6 +45,15 @@ def _ladder_maps(alg: AbstractHopfAlgebra) -> tuple[SparseMap, ...]:
     return tuple(maps)
 
 
+def check_ordered(alg: AbstractHopfAlgebra) -> None:
+    """Refuse algebras of scalar equations."""
+    if alg.scalar:
+        raise ValueError(
+            f"{type(alg).__name__} does not know in which order matrices are "
+            "multiplied. Use `GrossmanLarson`, or `Ito` for semimartingales."
+        )
+
+
 def lift_matrices(
     matrices: Float[Array, "channels size columns blocks"],
     alg: AbstractHopfAlgebra,
@@ -60,11 +69,7 @@ def lift_matrices(
 
     Cost: `dim^depth` products of matrices, for any number of windows.
     """
-    if alg.scalar:
-        raise ValueError(
-            f"{type(alg).__name__} does not know in which order matrices are "
-            "multiplied. Use `GrossmanLarson`, or `Ito` for semimartingales."
-        )
+    check_ordered(alg)
     shape = (blocks.size, blocks.columns, blocks.count)
     level, terms = matrices, []
     for n, table in enumerate(_ladder_maps(alg)):

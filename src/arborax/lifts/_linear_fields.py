@@ -177,8 +177,16 @@ def exact_flow(field: Any, y: Any, lam: Array, h: Array) -> Any:
     return geometry.act(xi, y)
 
 
-def check_linear(fields: LinearFields, geometry: AbstractGeometry) -> None:
-    """Refuse linear fields made for another geometry."""
+def check_linear(
+    fields: LinearFields, alg: AbstractHopfAlgebra, geometry: AbstractGeometry
+) -> None:
+    """Refuse linear fields made for another driver or geometry."""
+    channels = fields.matrices.shape[0]
+    if channels != alg.dim:
+        raise ValueError(
+            f"linear fields have one matrix per channel: got {channels} matrices for "
+            f"the {alg.dim} channels of {alg}."
+        )
     if fields.geometry is not None:
         if fields.geometry != geometry:
             raise ValueError(
@@ -188,4 +196,9 @@ def check_linear(fields: LinearFields, geometry: AbstractGeometry) -> None:
         raise ValueError(
             f"linear fields on vectors leave {geometry}. Give `LinearFields` the "
             "argument `geometry`, a matrix group."
+        )
+    elif geometry.dim != fields.dim:
+        raise ValueError(
+            f"linear fields on vectors of {fields.dim} numbers were given a state with "
+            f"{geometry.dim}."
         )

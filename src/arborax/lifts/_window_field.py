@@ -162,7 +162,7 @@ def lift(
             "not commute there. Use `MuntheKaasWright`, or `Ito` for semimartingales."
         )
     if isinstance(fields, LinearFields):
-        check_linear(fields, geometry)
+        check_linear(fields, alg, geometry)
         fields = fields.prepare(alg)
     driving = as_driving_fields(fields, alg.dim, geometry.dim, time_dependent, args)
     if driving.number != alg.dim or driving.dim != geometry.dim:

@@ -1,6 +1,5 @@
 """Linear branched rough differential equations, parallel in time."""
 
-import functools as ft
 from typing import Any, Literal
 
 import equinox as eqx
@@ -13,7 +12,7 @@ from .._inputs import as_choice, as_count, as_flag
 from .._values import refuse_first
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
-from ..lifts import Blocks
+from ..lifts import Blocks, check_ordered
 from ..paths import SampledPath
 from ..signatures import expanding_log_signature, rough_path, RoughPath
 from ._checks import (
@@ -28,8 +27,8 @@ from ._linear_layer import LinearLayer
 
 
 _EXPLODES = (
-    "the state of layer {} is not finite from window {} on: its matrices are too large "
-    "for the driver. Scale the path, use shorter windows, or `contractive=True`."
+    "the state of layer {} is not finite {}: its matrices are too large for the "
+    "driver. Scale the path, use shorter windows, or `contractive=True`."
 )
 STRUCTURES = ("dense", "block", "diagonal", "low-rank")
 OUTPUTS = ("samples", "windows", "last")
@@ -152,6 +151,7 @@ class LinearBNRDE(AbstractControlModel):
         - `key`: a JAX random key.
         """
         check_algebra(alg)
+        check_ordered(alg)
         check_options(key, dtype)
         hidden, block, layers, rank = as_sizes(
             hidden=hidden, block=block, layers=layers, rank=rank
@@ -169,6 +169,11 @@ class LinearBNRDE(AbstractControlModel):
                 "products of diagonal-plus-low-rank matrices are not of this form, so "
                 "an associative scan would multiply dense ones. Use mode='scan', or "
                 "structure='dense' or 'block'."
+            )
+        if structure == "low-rank" and rank > hidden:
+            raise ValueError(
+                f"`rank` must be at most `hidden`, {hidden}, got {rank}. For matrices "
+                "without restrictions use structure='dense'."
             )
         rank = rank if structure == "low-rank" else 0
         mode = "scan" if rank else mode
@@ -221,7 +226,7 @@ class LinearBNRDE(AbstractControlModel):
         control, layer = self._control(path), self.layers[0]
         y0 = layer.start(control.values[0, 0])
         flows = layer.flows(control.log_signatures.astype(y0.dtype))[:, None]
-        inner = layer.states(y0, flows, self.mode)
+        inner = _refuse_explosion(layer.states(y0, flows, self.mode), 0)
         states = jnp.concatenate([y0[None], inner[:, 0]])
         return jnp.swapaxes(states, 1, 2).reshape(states.shape[0], -1)
 
@@ -242,9 +247,7 @@ class LinearBNRDE(AbstractControlModel):
                 lams = lams[:, -1:]
             y0 = layer.start(x0)
             flows = layer.flows(lams.astype(y0.dtype))
-            inner = layer.states(y0, flows, self.mode)
-            bad = ~jnp.all(jnp.isfinite(inner), axis=(1, 2, 3))
-            inner = refuse_first(inner, bad, ft.partial(_EXPLODES.format, k))
+            inner = _refuse_explosion(layer.states(y0, flows, self.mode), k)
             if final and where == "last":
                 inner = inner[-1:]
             first, rest = layer.features(y0), layer.features(inner)
@@ -336,6 +339,7 @@ class LinearBNRDE(AbstractControlModel):
             path = SampledPath(ts, values, brackets=brackets, check=False)
             lam = rough_path(None, path, self.alg, window=self.window).log_signatures
             y = layer.blocks.act(layer.flows(lam[0]), stream.y)
+            y = _refuse_explosion(y[None], k, "after this sample")[0]
             kept = jnp.where(full, y, stream.y)
             steps, brackets = jax.tree.map(
                 lambda leaf: jnp.where(full, jnp.zeros_like(leaf), leaf),
@@ -349,6 +353,15 @@ class LinearBNRDE(AbstractControlModel):
         state = LinearState(tuple(streams), count, state.finite_variation)
         assert total is not None
         return state, self._output(total)
+
+
+def _refuse_explosion(
+    states: Array, layer: int, where: str = "from window {} on"
+) -> Array:
+    """The states of a layer, windows first, if they are finite."""
+    bad = ~jnp.all(jnp.isfinite(states), axis=tuple(range(1, states.ndim)))
+    message = lambda window: _EXPLODES.format(layer, where.format(window))  # noqa: E731
+    return refuse_first(states, bad, message)
 
 
 def _make_blocks(structure: Any, hidden: int, block: int, affine: bool) -> Blocks:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_count
-from .._values import is_concrete
+from .._values import is_concrete, refuse
 from ..algebra import AbstractHopfAlgebra
 from ..paths import (
     add_basepoint,
@@ -19,6 +19,12 @@ from ..paths import (
 )
 from ._increments import is_left_point, read_path
 from ._signature import expanding_log_of_steps, log_signature_of_steps
+
+
+_LEAVES = (
+    "the interval is not within one window of the control. `arborax.signature_tree` "
+    "takes any interval of the control."
+)
 
 
 class RoughPath(eqx.Module):
@@ -88,11 +94,15 @@ class RoughPath(eqx.Module):
         **Arguments:**
 
         - `s`, `t`: times, `s <= t`, in the same window.
-        - `window`: its number, if known. `None`: the window of `s`.
+        - `window`: its number, if known: times are then cut off at its ends. `None`:
+            the window of `s`, and an interval that leaves it is refused.
         """
         dtype = self.times.dtype
         s, t = jnp.asarray(s, dtype), jnp.asarray(t, dtype)
         k = self.window(s) if window is None else jnp.asarray(window)
+        if window is None:
+            inside = (self.knots[k] <= s) & (s <= t) & (t <= self.knots[k + 1])
+            s, t = refuse((s, t), ~inside, _LEAVES)
         times, values = self.times[k], self.values[k]
         # Not `jnp.clip`: its derivative at a tie, a time on a sample, is one half.
         t = jnp.where(t < s, s, t)

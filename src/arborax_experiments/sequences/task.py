@@ -167,20 +167,22 @@ def by_row(task: AbstractTask, results: Results):
 
 
 def accuracy_table(task: AbstractTask, results: Results) -> Table:
-    """Mean and deviation over seeds, and the mean over the sets of the goal."""
+    """Mean and deviation over seeds, and the mean over the sets of the goal. A cell
+    with fewer seeds than its row says how many."""
     sets, rows = by_row(task, results)
     whole = set(GOAL) <= set(sets)
     lines = []
     for name, found in rows.items():
+        seeds = max(len(group) for group in found.values())
         cells, means = [], {}
         for s, group in found.items():
             values = [[r["scores"]["accuracy"]] for r in group]
-            cells.append(percent_cells(values)[0] if values else "-")
+            fewer = f" ({len(values)})" if len(values) < seeds else ""
+            cells.append(percent_cells(values)[0] + fewer if values else "-")
             means[s] = np.mean(values) if values else np.nan
         if whole:
             mean = 100 * np.mean([means[s] for s in GOAL])
             cells.append("-" if np.isnan(mean) else f"{mean:.2f}")
-        seeds = max(len(group) for group in found.values())
         lines.append((with_seeds(task.models[name], seeds), cells))
     columns = [*sets, *(["mean of the first four"] if whole else [])]
     return Table("accuracy, per cent", columns, lines)
