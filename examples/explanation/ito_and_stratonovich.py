@@ -96,4 +96,5 @@ sol = abx.solve(
     substeps=2,
     saveat=diffrax.SaveAt(ts=ts[::16]),
 )
-print("largest error between knots:", jnp.abs(sol.ys - exact["ito"][::16]).max())
+error = jnp.abs(sol.ys - exact["ito"][::16]).max()
+print(f"largest error between knots {error:.1e}")

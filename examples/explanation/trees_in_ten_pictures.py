@@ -8,6 +8,7 @@
 import jax.numpy as jnp
 import jax.random as jr
 import matplotlib.pyplot as plt
+import numpy as np
 
 import arborax as abx
 
@@ -26,6 +27,13 @@ def row(forests, titles, title, width=1.6):
     for ax, forest, name in zip(axes[0], forests, titles):
         abx.plots.draw_forest(forest, ax=ax)
         ax.set_title(name, fontsize=9, loc="center")
+    # One frame for all, so that vertices have one size and titles stand in a row.
+    widest = max(np.ptp(ax.get_xlim()) for ax in axes[0]) / 2
+    highest = max(ax.get_ylim()[1] for ax in axes[0])
+    for ax in axes[0]:
+        middle = np.mean(ax.get_xlim())
+        ax.set(xlim=(middle - widest, middle + widest))
+        ax.set_ylim(top=highest)
     figure.suptitle(title, fontsize=10)
 
 

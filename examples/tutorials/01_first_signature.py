@@ -49,7 +49,8 @@ print(f"area {(x[0, 1] - x[1, 0]) / 2:.4f}")
 # area.
 
 # %%
-print(words.primitive_basis, abx.log_signature(path, words).round(4))
+for word, value in zip(words.primitive_basis, abx.log_signature(path, words)):
+    print(word, f"{value:8.4f}")
 
 # %% [markdown]
 # ## Trees and Itô calculus

@@ -84,7 +84,7 @@ ax.set(
     xlabel="increment of the temperature",
     ylabel="area of temperature and pressure",
 )
-ax.legend(frameon=False)
+ax.legend(frameon=False, loc="lower right")
 
 # %% [markdown]
 # ## Predictions

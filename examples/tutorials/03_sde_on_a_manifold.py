@@ -52,7 +52,7 @@ ax.set_title("Three Brownian paths from the north pole")
 
 # %% [markdown]
 # The mean height of Brownian motion on the sphere is known: $e^{-\sigma^2 t}$. The
-# 2,000 paths agree within their standard error.
+# 2,000 paths agree within two standard errors.
 
 # %%
 height = sol.ys[:, -1, 2]

@@ -74,7 +74,8 @@ def signature_bars(
     if largest is not None:
         order = np.argsort(-np.abs(table).max(axis=0), kind="stable")
         chosen = np.sort(order[: as_count("largest", largest)])
-    ax = as_axes(ax, figsize=(min(11, max(4.5, 0.42 * len(chosen) + 1)), 3.6))
+    least = 4.5 if len(table) == 1 else 7.0  # room for a title beside the legend
+    ax = as_axes(ax, figsize=(min(11, max(least, 0.42 * len(chosen) + 1)), 3.6))
     width = 0.76 / len(table)
     for row, name in enumerate(arrays):
         x = np.arange(len(chosen)) + (row - (len(table) - 1) / 2) * width
