@@ -58,7 +58,8 @@ autodoc_class_signature = "mixed"
 
 
 def _inline(text: str) -> str:
-    pieces = re.split(r"(``[^`]+``|`[^`]+`|\$\$.+?\$\$|\$[^$]+\$)", text, flags=re.S)
+    markup = r"(:py:obj:`[^`]+`|``[^`]+``|`[^`]+`|\$\$.+?\$\$|\$[^$]+\$)"
+    pieces = re.split(markup, text, flags=re.S)
     out = []
     for piece in pieces:
         if piece.startswith("$$"):
@@ -66,7 +67,7 @@ def _inline(text: str) -> str:
             out.append(f"\n\n.. math:: {body}\n\n")
         elif piece.startswith("$") and len(piece) > 1:
             out.append(f":math:`{' '.join(piece[1:-1].split())}`")
-        elif piece.startswith("``"):
+        elif piece.startswith(("``", ":py:obj:")):
             out.append(piece)
         elif piece.startswith("`") and len(piece) > 1:
             out.append(f"``{' '.join(piece[1:-1].split())}``")
@@ -99,6 +100,31 @@ def _table(match: re.Match) -> str:
     return "\n" + textwrap.indent("\n".join(out), indent) + "\n\n"
 
 
+def _reference(match: re.Match) -> str:
+    """A link: names of the top level are described on the page of their room."""
+    name = match.group(1)
+    first = name.removeprefix("arborax.").split(".")[0]
+    for room in ROOMS:
+        if hasattr(importlib.import_module(f"arborax.{room}"), first):
+            target = f"arborax.{room}." + name.removeprefix("arborax.")
+            return f":py:obj:`{name} <{target}>`"
+    return f":py:obj:`{name}`"
+
+
+def _lists(text: str) -> str:
+    """Lines of a list item are indented by four spaces here, by two there."""
+    out, indent = [], None
+    for line in text.split("\n"):
+        if item := re.match(r"( *)[-*] ", line):
+            indent = len(item[1])
+        elif indent is not None and line.startswith(" " * (indent + 4)):
+            line = line[2:]
+        elif line.strip():
+            indent = None
+        out.append(line)
+    return "\n".join(out)
+
+
 def _prose(text: str) -> str:
     # A paragraph, a blank line, four more spaces: Markdown's indented code.
     text = re.sub(
@@ -107,9 +133,10 @@ def _prose(text: str) -> str:
         text,
         flags=re.M,
     )
+    text = _lists(text)
     text = re.sub(r"^( *)!!! (\w+).*$", _admonition, text, flags=re.M)
     text = re.sub(r'^( *)\?\?\? \w+ "(.+)"$', r"\1**\2:**\n", text, flags=re.M)
-    text = re.sub(r"\[(`[^`]+`)\]\[\]", r"\1", text)
+    text = re.sub(r"\[`([^`]+)`\]\[\]", _reference, text)
     text = re.sub(r"(?:^ *\|.*\|\n?){3,}", _table, text, flags=re.M)
     return _inline(text)
 
@@ -180,7 +207,8 @@ def _api_pages():
         "# API reference\n\n"
         "One page for each room; imports point only downward, from the last to the "
         "first.\n\n```{toctree}\n:maxdepth: 2\n\n" + "\n".join(pages) + "\n```\n\n"
-        "```{eval-rst}\n.. autofunction:: arborax.citation\n```\n",
+        "```{eval-rst}\n.. autofunction:: arborax.citation\n"
+        ".. autofunction:: arborax.debug_checks\n```\n",
     )
 
 
