@@ -4,6 +4,8 @@ import dataclasses
 import json
 import pathlib
 
+import equinox as eqx
+import jax.random as jr
 import pytest
 
 from arborax.training import load
@@ -106,6 +108,36 @@ def test_a_wrong_stored_row_fails(name, tmp_path):
         wrong = {**content, "config": {**content["config"], key: other(value)}}
         (tmp_path / name / "wrong.json").write_text(json.dumps(wrong))
         assert [list(v) for v in stale_rows(name, tmp_path).values()] == [[key]]
+
+
+# Models of these experiments ask of their data no more than shapes and first values.
+FEW = {
+    "rough-bergomi": {"paths": 64},
+    "so-rotation": {"trajectories": 40, "test_windows": 8},
+    "spd": {"paths": 64, "train": 0.5, "validation": 0.25, "test_paths": 16},
+}
+
+
+@pytest.mark.parametrize("name", FEW)
+def test_stored_rows_have_as_many_parameters_as_models_of_today(name, tmp_path):
+    """Each model that preset `quick` trained on simulated data, built again."""
+    task, data, done = find_task(name), {}, set()
+    for result in collect(name, [RESULTS]):
+        changes, setting = result.get("changes", {}), result["setting"]
+        row = setting, result["model"], *map(str, changes.items())
+        if row in done or result["preset"] != "quick" or "data" in changes:
+            continue
+        done.add(row)
+        config = task.configure(setting, "quick", model=result["model"], **changes)
+        if setting not in data:
+            few = dataclasses.replace(config, **FEW[name])
+            data[setting] = task.data(few, tmp_path)
+
+        def build(key):
+            return task.trained(task.model(config, data[setting], key=key))
+
+        model = eqx.filter_eval_shape(build, jr.PRNGKey(0))
+        assert parameter_count(model) == result["parameters"], row
 
 
 @pytest.mark.parametrize("name", NAMES)
