@@ -120,11 +120,13 @@ def _wing_cell(found: list[dict[str, Any]]) -> str:
 
 
 def _error_cell(found: list[dict[str, Any]], gaps: list[Any], sign: str = "") -> str:
-    """Errors at the first horizon, mean over seeds, and that of Monte Carlo."""
+    """Errors at the first horizon, mean and deviation over seeds, and that of Monte
+    Carlo."""
     if any(gap is None for gap in gaps):
         return "-"
     noise = np.mean([one["monte_carlo"] for one in found])
-    return f"{np.mean(gaps):{sign}.1f} (MC {noise:.1f})"
+    spread = f"±{np.std(gaps, ddof=1):.1f}" if len(gaps) > 1 else ""
+    return f"{np.mean(gaps):{sign}.1f}{spread} (MC {noise:.1f})"
 
 
 def _p_values(result: dict[str, Any]) -> str:
