@@ -40,13 +40,14 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
         return X
     if hasattr(X, "columns"):
         return SampledPath.from_list(*_from_frame(X))
-    if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) > 0:
+    first = X[0] if isinstance(X, list | tuple) and len(X) else None
+    if hasattr(first, "__len__") and not isinstance(first, str | bytes):
         series: list[Any] = [
             part.to_numpy() if hasattr(part, "to_numpy") else part for part in X
         ]
-        if channels_last or np.ndim(series[0]) < 2:
-            return SampledPath.from_list(series)
-        return SampledPath.from_list([np.asarray(part).T for part in series])
+        if not channels_last:
+            series = [np.asarray(as_numbers("X", part)).T for part in series]
+        return SampledPath.from_list(series)
     if hasattr(X, "toarray"):
         raise TypeError(
             "a sparse matrix is not a collection of series; use `.toarray()`."

@@ -78,7 +78,7 @@ def stack(arrays: Any, times: Any = None) -> Samples:
             )
     lengths = np.array([len(values) for values in rows])
     longest = int(lengths.max())
-    if isinstance(times, list | tuple) and np.ndim(times[0]) == 1:
+    if isinstance(times, list | tuple) and len(times) and np.ndim(times[0]) == 1:
         return _padded(_own_times(times, lengths), np.concatenate(rows), lengths)
     if times is None:
         ts = np.arange(longest, dtype=float)
@@ -309,6 +309,7 @@ def write_frame(
     NaN marks what is missing."""
     nw = require("narwhals", "sklearn", "SampledPath.to_dataframe")
     as_choice("unit", unit, tuple(NANOSECONDS))
+    as_choice("backend", backend, ("pandas", "polars", "pyarrow"))
     time, group, groups, channels = names.values()
     if channels is None:
         channels = [f"x{k}" for k in range(xs.shape[-1])]
