@@ -48,8 +48,13 @@ def of_fit(
         if result.best_step == 0:
             said.append("So nothing was learned that holds there.")
     body += ["<h2>Training</h2>", f"<p>{html.escape(' '.join(said))}</p>"]
-    body.append(picture("loss", plots.training_curve(result)))
-    body.append("<h2>Scores</h2>")
+    ax = plots.training_curve(result, label="trained on")
+    if len(getattr(estimator, "held_out_", ())):  # a generator has another metric
+        plots.training_curve(result, "metric", label="held out", ax=ax)
+        ax.set_ylabel("loss")
+    body.append(picture("loss", ax))
+    whole = " on the training data" if task == "generate" else ""
+    body.append(f"<h2>Scores{whole}</h2>")
     if task == "generate":
         body += _generated(estimator, data.paths, channels)
     else:
