@@ -107,4 +107,4 @@ print(f"accuracy on machines not seen before: {model.score(test, labels[40:]):.2
 # `features.save("features.abx")` keeps the fitted features in a file, and every
 # estimator in `abx.estimators` has such a method. [Your own
 # data](../../guides/own-data.md) goes on to forecasts, generated paths and targets on
-# manifolds; [From the shell](../../my-data.md) does all this without Python.
+# manifolds; [From the shell](../../guides/shell.md) does all this without Python.
