@@ -278,7 +278,7 @@ def _device_page():
         rows += [[name, *line] for name, line in cells.items()]
         table = "\n".join("| " + " | ".join(row) + " |" for row in rows)
         parts += [f"## {group}", table]
-    parts.append("## Machines")
+    parts.append("## Machines" if documents else "No file is stored yet.")
     for one, name in zip(documents, names):
         versions = ", ".join(f"{k} {v}" for k, v in one["versions"].items())
         day = one["date"].partition("T")[0]
