@@ -163,13 +163,13 @@ def markdown_docstring(app, what, name, obj, options, lines):
 ROOMS = {
     "algebra": "Words, trees, forests and their Hopf algebras, as static tables.",
     "paths": "Sampled paths, interpolation, augmentation, windows, random drivers.",
-    "signatures": "From paths to group-like elements and primitive coordinates.",
-    "geometry": "State manifolds: frame, action, exponential, connection.",
-    "lifts": "Driving fields to window fields, contracted with the log-signature.",
-    "solvers": "The log-ODE on a manifold, the Diffrax bridge, adjoints.",
+    "signatures": "Signatures and log-signatures of paths, and controls made of them.",
+    "geometry": "Manifolds of states: rotations, poses, covariances, spheres.",
+    "lifts": "From driving fields and a log-signature to the field of a window.",
+    "solvers": "Solving equations: the log-ODE, simulation, adjoints, Diffrax.",
     "kernels": "Signature kernels, distances between laws, two-sample tests.",
     "models": "Neural rough differential equations and their baselines.",
-    "training": "Objectives, `fit`, checkpoints, sharding.",
+    "training": "`fit`, objectives, checkpoints, many devices.",
     "datasets": "Simulated and recorded data.",
     "estimators": "Estimators with the interface of scikit-learn, for your own data.",
     "plots": "Pictures, drawn with Matplotlib.",
@@ -184,7 +184,7 @@ def _write(path: pathlib.Path, text: str):
 
 
 def _api_pages():
-    pages = []
+    pages, lines = [], ["| room | what is in it |", "|---|---|"]
     for room, summary in ROOMS.items():
         try:
             module = importlib.import_module(f"arborax.{room}")
@@ -202,11 +202,16 @@ def _api_pages():
             "   :members:\n   :imported-members:\n   :show-inheritance:\n```\n",
         )
         pages.append(f"api/{room}")
+        lines.append(f"| [{room}](api/{room}.md) | {summary} |")
     _write(
         GENERATED / "api.md",
         "# API reference\n\n"
-        "One page for each room; imports point only downward, from the last to the "
-        "first.\n\n```{toctree}\n:maxdepth: 2\n\n" + "\n".join(pages) + "\n```\n\n"
+        "One page per room. A room imports only from rooms above it in this list. "
+        "Most names are also at the top level, as `abx.solve`.\n\n"
+        + "\n".join(lines)
+        + "\n\n```{toctree}\n:hidden:\n:maxdepth: 2\n\n"
+        + "\n".join(pages)
+        + "\n```\n\n"
         "```{eval-rst}\n.. autofunction:: arborax.citation\n"
         ".. autofunction:: arborax.debug_checks\n```\n",
     )
