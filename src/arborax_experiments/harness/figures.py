@@ -12,6 +12,7 @@ from .tables import Results
 
 
 TRUE, OURS = "#7a7a7a", "#1b6b58"
+COLOURS = 5  # of the library's style
 STYLES = ("-", "--", ":", "-.")
 
 
@@ -49,10 +50,21 @@ def read_paths(result: dict[str, Any]) -> dict[str, np.ndarray] | None:
         return {name: content[name] for name in content.files}
 
 
+def look(number: int) -> tuple[str, int]:
+    """The colour of the row `number` of a figure, and which of four kinds of line or
+    mark tells it from rows of the same colour."""
+    return f"C{number % COLOURS}", number // COLOURS % len(STYLES)
+
+
 def training_curves(task: Any, results: Results) -> Any:
-    """Losses and validation metrics of all stages; models differ in their line."""
-    figure, (left, right) = pyplot().subplots(1, 2, figsize=(9, 3.2))
-    models = list(dict.fromkeys(result["model"] for result in results))
+    """Losses and validation metrics of all stages; rows differ in colour and line, and
+    seeds of a row share them."""
+    labels = list(dict.fromkeys(task.label(result) for result in results))
+    size = 9, 3.2 + 0.15 * len(labels) / 3
+    figure, (left, right) = pyplot().subplots(1, 2, figsize=size)
+    for number, label in enumerate(labels):
+        colour, kind = look(number)
+        left.plot([], STYLES[kind], color=colour, label=label)
     for result in results:
         losses, steps, validation, done = [], [], [], 0
         for stage in result["stages"]:
@@ -64,16 +76,16 @@ def training_curves(task: Any, results: Results) -> Any:
             records = stage.get("validation", [])
             validation += [{**r, "step": done + r["step"]} for r in records]
             done += stage["steps"]
-        style = STYLES[models.index(result["model"]) % len(STYLES)]
-        label = f"{task.label(result)}, {result['seed']}"
+        colour, kind = look(labels.index(task.label(result)))
         history = History(loss=losses, validation=validation)
-        (mark,) = left.plot([], style, label=label)
-        options: dict[str, Any] = {"style": style, "colour": mark.get_color()}
+        options: dict[str, Any] = {"style": STYLES[kind], "colour": colour}
         if losses:
             plots.training_curve(history, steps=np.array(steps), **options, ax=left)
         if validation:
             plots.training_curve(history, "metric", **options, ax=right)
     if left.get_yscale() == "linear":  # unbiased distances may fall below zero
         left.set_yscale("symlog", linthresh=1e-3)
-    left.legend(fontsize=6)
+    if not right.lines:
+        right.set_axis_off()
+    figure.legend(loc="outside lower left", ncols=3, fontsize=7)
     return figure

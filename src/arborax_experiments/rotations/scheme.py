@@ -35,8 +35,8 @@ def scheme(results: Results) -> Any:
     first = next(i for i, (label, _) in enumerate(table.lines) if _is_model(label))
     rows = [*table.lines[:first], *table.lines[first + 1 :], table.lines[first]]
     for k, (label, cells) in enumerate(rows):
-        xs = [i for i in angles if cells[i] != "-"]
-        ys = [float(cells[i].split("±")[0]) for i in xs]
+        xs = [x for x, i in enumerate(angles) if cells[i] != "-"]
+        ys = [float(cells[angles[x]].split("±")[0]) for x in xs]
         shift = 0.12 if _is_model(label) else -0.12
         look = dict(color=TRUE, marker="_", markersize=14)
         if _is_model(label):
@@ -46,7 +46,7 @@ def scheme(results: Results) -> Any:
         names = {0: "references", first: "other models", len(rows) - 1: label}
         own: Any = dict(linestyle="", label=names.get(k))
         bottom.plot([x + shift for x in xs], ys, **look, **own)
-    bottom.set_xticks(angles, [table.columns[i] for i in angles])
+    bottom.set_xticks(range(len(angles)), [table.columns[i] for i in angles])
     bottom.set(yscale="log", ylabel="error under noise, degrees")
     bottom.legend(fontsize=7, loc=(0.56, 0.03))
     return figure

@@ -1,5 +1,6 @@
 """The experiment `so-rotation`: data, training, scores."""
 
+import collections
 import dataclasses
 import pathlib
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ import numpy as np
 from arborax.training import FitResult, metrics
 
 from ..harness import AbstractTask, by_setting, pyplot, Results, Score, Stage, Table
+from ..harness.figures import look
 from .config import Config
 from .data import make_training, Training
 from .extrapolators import AbstractExtrapolator
@@ -114,26 +116,35 @@ def frobenius_error(out, truth, observed: int):
     return metrics.frobenius(out, truth).mean()
 
 
+MARKS = "os^D"
 OBJECTIVES = {"angle": angle_error, "frobenius": frobenius_error}
 
 
 def error_ratios(results: Results) -> Any:
-    """Forecast errors in units of the best reference of each column."""
+    """Forecast errors, mean over seeds, in units of the best reference of each
+    column."""
     names = columns(results)
-    figure, axes = pyplot().subplots(figsize=(9, 4))
+    figure, axes = pyplot().subplots(figsize=(11, 4.5))
     best: dict[str, float] = {}
+    rows = collections.defaultdict(list)
     for result in results:
+        rows[label_of(result)].append(means(result["scores"]))
         for scores in result["references"].values():
             for name, value in means(scores).items():
                 best[name] = min(value, best.get(name, value))
-    for result in results:
-        found = means(result["scores"])
-        ratios = [found[n] / best[n] if n in found else float("nan") for n in names]
-        label = f"{label_of(result)}, {result['seed']}"
-        axes.plot(range(len(names)), ratios, "o", label=label, alpha=0.7)
+    for number, (label, found) in enumerate(rows.items()):
+        colour, kind = look(number)
+        ratios = [
+            np.mean([one[name] for one in found if name in one] or [np.nan])
+            / best[name]
+            for name in names
+        ]
+        axes.plot(
+            range(len(names)), ratios, MARKS[kind], color=colour, label=label, alpha=0.7
+        )
     axes.axhline(1, color="grey", linewidth=1)
     axes.set_yscale("log")
     axes.set_xticks(range(len(names)), names, rotation=60, ha="right", fontsize=7)
     axes.set_ylabel("error / best reference")
-    axes.legend(fontsize=6, ncols=2)
+    figure.legend(loc="outside right upper", fontsize=7)
     return figure
