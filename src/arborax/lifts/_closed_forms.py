@@ -51,14 +51,15 @@ def second_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " 
     out = einsum("k,kn->n", x.trees[0], v) + derivative(w)
     out = barrier(out)
     if (1, 1) in x.forests:
-        out = out + pair_part(calculus, y, _vertex_pairs(calculus, x, v))
+        out = out + pair_part(calculus, y, _vertex_pairs(calculus, x, v, w))
     return out
 
 
-def _vertex_pairs(calculus: FrameCalculus, x: Coefficients, v):
-    """Forests of two vertices as a tensor `(dim, dim)`."""
-    d, einsum = calculus.channels, calculus.tensors.einsum
-    w = einsum("ij,ia->ja", x.forests[1, 1].reshape(d, d), v)
+def _vertex_pairs(calculus: FrameCalculus, x: Coefficients, v, w):
+    """Forests of two vertices as a tensor `(dim, dim)`; `w` are the directions that
+    trees of two vertices give."""
+    d, einsum, own = calculus.channels, calculus.tensors.einsum, x.forests[1, 1]
+    w = w if own is None else einsum("ij,ia->ja", own.reshape(d, d), v)
     return einsum("ja,jb->ab", w, v)
 
 
@@ -95,8 +96,8 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
 
     # First derivatives: V_k along w_k.
     nested = once(x.trees[2][: d**3])
-    w = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
-    w = w + einsum("pjk,pjn->kn", nested, dots)
+    two_vertices = einsum("ij,in->jn", x.trees[1].reshape(d, d), v)
+    w = two_vertices + einsum("pjk,pjn->kn", nested, dots)
     if x.trees[2].shape[0] > d**3:
         ladder = once(x.trees[2][d**3 :])
         w = w + einsum("pjk,pjn->kn", ladder, nablas)
@@ -124,14 +125,15 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
     # Forests (i, j) and (i, j |> k), then (i, j, k).
     two = []
     if (1, 1) in x.forests:
-        two.append(_vertex_pairs(calculus, x, v))
+        two.append(_vertex_pairs(calculus, x, v, two_vertices))
     if (1, 2) in x.forests:
         later = twice(once(x.forests[1, 2]))
         two.append(from_basis(einsum("pqk,qkn->pn", later, nablas)))
     if two:
         out = out + pair_part(calculus, y, barrier(ft.reduce(jnp.add, two)))
     if (1, 1, 1) in x.forests:
-        three = twice(once(x.forests[1, 1, 1]))
+        own = x.forests[1, 1, 1]
+        three = pairs if own is None else twice(once(own))
         cubic = einsum("pqk,kc->pqc", three, v)
         if not by_frame:
             cubic = einsum("pa,pqc->aqc", basis, cubic)

@@ -34,11 +34,14 @@ class Coefficients(eqx.Module):
 
     `trees[n - 1]` belongs to the trees of `n` vertices, `forests[k, .., m]` to forests
     of two or more trees with these numbers of vertices, row-major. Forests whose fields
-    vanish on the geometry are left out.
+    vanish on the geometry are left out. `None` stands for those of `i |> j` or of `i |>
+    (j |> k)`, up to what no Lie bracket sees.
     """
 
     trees: tuple[Float[Array, " _"], ...]
-    forests: dict[tuple[int, ...], Float[Array, " _"]] = eqx.field(default_factory=dict)
+    forests: dict[tuple[int, ...], Float[Array, " _"] | None] = eqx.field(
+        default_factory=dict
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,11 +101,14 @@ class Tables:
 
     layout: Layout
     trees: tuple[SparseMap, ...]
-    forests: dict[tuple[int, ...], SparseMap]
+    forests: dict[tuple[int, ...], SparseMap | None]
 
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
         trees = tuple(apply_map(table, lam) for table in self.trees)
-        forests = {key: apply_map(table, lam) for key, table in self.forests.items()}
+        forests = {
+            key: None if table is None else apply_map(table, lam)
+            for key, table in self.forests.items()
+        }
         return Coefficients(trees, forests)
 
 
@@ -221,5 +227,26 @@ def coefficient_tables(
         return maps.get(weights, empty).take_rows(rows.ravel())
 
     trees = tuple(restricted((n,)) for n in range(1, alg.depth + 1))
-    rest = {key: restricted(key) for key in maps if len(key) > 1}
+    rest: dict[tuple[int, ...], SparseMap | None] = {
+        key: restricted(key) for key in maps if len(key) > 1
+    }
+    for n in (2, 3) if alg.depth <= 3 else ():  # the closed forms can share them
+        forests = rest.get((1,) * n)
+        if forests is not None and _same_brackets(forests, trees[n - 1], n, alg.dim):
+            rest[(1,) * n] = None
     return Tables(layout, trees, rest)
+
+
+def _same_brackets(forests: SparseMap, trees: SparseMap, n: int, dim: int) -> bool:
+    """Whether forests of `n` single vertices have the coefficients of the trees `i |>
+    (j |> ..)`; pairs up to a symmetric part, which torsion does not see. In words they
+    have, since there `i * j` is the forest `(i, j)` and the tree `i |> j`."""
+    trees = trees.take_rows(np.arange(dim**n))
+    row = np.concatenate([forests.row, trees.row])
+    column = np.concatenate([forests.column, trees.column])
+    value = np.concatenate([forests.value, -trees.value])
+    if n == 2:
+        i, j = np.divmod(row, dim)
+        row, column = np.concatenate([row, j * dim + i]), np.tile(column, 2)
+        value = np.concatenate([value, -value])
+    return not SparseMap(row, column, value, forests.shape).nnz
