@@ -125,7 +125,7 @@ main(sys.argv[1:])
 """
 
 
-def test_killed_and_resumed(here, monkeypatch):
+def test_killed_and_resumed(here, frame, monkeypatch):
     """A process that is killed in mid-training loses nothing: all bits are those of a
     run that was left alone."""
     command = f"fit a.csv --task forecast {COLUMNS} --model gru --batch-size 4"
@@ -136,7 +136,12 @@ def test_killed_and_resumed(here, monkeypatch):
     child = subprocess.run(arguments, capture_output=True, text=True)
     assert child.returncode == -signal.SIGKILL, child.stderr
     assert not pathlib.Path("killed.abx").exists()
-    assert any(pathlib.Path("killed.checkpoints").iterdir())
+    assert "other learning_rate" in refusal(
+        f"{command} killed.abx --resume --learning-rate 0.1"
+    )
+    write("a.csv", changed(frame, "price", 5, 3.0))
+    assert "other data" in refusal(f"{command} killed.abx --resume")
+    write("a.csv", frame)
     run(f"{command} killed.abx --resume")
     quiet, resumed = (pathlib.Path(f"{name}.abx") for name in ("quiet", "killed"))
     assert quiet.read_bytes() == resumed.read_bytes()

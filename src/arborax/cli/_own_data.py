@@ -2,9 +2,11 @@
 
 import contextlib
 import dataclasses
+import json
 import pathlib
 import shutil
 import sys
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,8 +57,7 @@ def fit(command: Any) -> None:
         return
     estimator = _estimator(command, len(data.groups))
     folder = command.out.with_suffix(".checkpoints")
-    if not command.resume:
-        shutil.rmtree(folder, ignore_errors=True)
+    _begin(folder, estimator, data, command.resume)
     estimator.checkpoints = folder
     with naming(command.file):
         estimator.fit(data.paths, *([] if data.targets is None else [data.targets]))
@@ -74,6 +75,31 @@ def fit(command: Any) -> None:
     page = command.report or command.out.with_suffix(".html")
     page = _pages.of_fit(page, estimator, data, understood, scores)
     print(f"report written to {page}")
+
+
+def _begin(folder: pathlib.Path, estimator: Any, data: Any, resume: bool) -> None:
+    """A folder for checkpoints, which knows the run that it belongs to. Refuses to
+    continue one with other data or settings."""
+    here = {name: str(v) for name, v in estimator.get_params(deep=False).items()}
+    for name in ("steps", "progress"):
+        del here[name]
+    parts = [np.asarray(leaf).tobytes() for leaf in jax.tree.leaves(data.paths)]
+    targets = None if data.targets is None else data.targets.tolist()
+    parts.append(repr((data.groups, targets)).encode())
+    here["data"] = str([zlib.crc32(part) for part in parts])
+    file = folder / "run.json"
+    if not resume:
+        shutil.rmtree(folder, ignore_errors=True)
+    elif file.exists():
+        there = json.loads(file.read_text())
+        others = [name for name in here if there.get(name) != here[name]]
+        if others:
+            raise ValueError(
+                f"{folder} belongs to a run with other {', '.join(others)}. Give the "
+                "same file and options, or leave --resume out and start again."
+            )
+    folder.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(here))
 
 
 def _scores(estimator: Any, data: Any) -> list[tuple[str, int, float]]:
