@@ -20,6 +20,7 @@ import functools as ft
 import itertools as it
 import math
 from collections import Counter, defaultdict
+from typing import Any
 
 import equinox as eqx
 import numpy as np
@@ -39,9 +40,7 @@ class Coefficients(eqx.Module):
     """
 
     trees: tuple[Float[Array, " _"], ...]
-    forests: dict[tuple[int, ...], Float[Array, " _"] | None] = eqx.field(
-        default_factory=dict
-    )
+    forests: dict[tuple[int, ...], Any] = eqx.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -97,11 +96,12 @@ class Layout:
 
 @dataclasses.dataclass(frozen=True)
 class Tables:
-    """Linear maps from primitive coordinates to the parts of `Coefficients`."""
+    """Linear maps from primitive coordinates to the parts of `Coefficients`; `None` as
+    there."""
 
     layout: Layout
     trees: tuple[SparseMap, ...]
-    forests: dict[tuple[int, ...], SparseMap | None]
+    forests: dict[tuple[int, ...], Any]
 
     def __call__(self, lam: Float[Array, " primitives"]) -> Coefficients:
         trees = tuple(apply_map(table, lam) for table in self.trees)
@@ -227,9 +227,8 @@ def coefficient_tables(
         return maps.get(weights, empty).take_rows(rows.ravel())
 
     trees = tuple(restricted((n,)) for n in range(1, alg.depth + 1))
-    rest: dict[tuple[int, ...], SparseMap | None] = {
-        key: restricted(key) for key in maps if len(key) > 1
-    }
+    rest: dict[tuple[int, ...], Any]
+    rest = {key: restricted(key) for key in maps if len(key) > 1}
     for n in (2, 3) if alg.depth <= 3 else ():  # the closed forms can share them
         forests = rest.get((1,) * n)
         if forests is not None and _same_brackets(forests, trees[n - 1], n, alg.dim):
