@@ -145,6 +145,7 @@ BAD = {
     "too few labels": (dict(), lambda y: y[:-1], "one target for each of the 24"),
     "no labels": (dict(), lambda y: None, "requires y"),
     "model": (dict(model="lstm"), lambda y: y, "`model` must be one of"),
+    "options": (dict(options=3), lambda y: y, "`options` must be a dictionary"),
     "kind of model": (dict(model=3), lambda y: y, "a function or a model"),
     "validation": (dict(validation=1.0), lambda y: y, "on both sides"),
     "steps": (dict(steps=0), lambda y: y, "`steps` must be at least 1"),

@@ -133,6 +133,13 @@ def bad(**changes):
 BAD = {
     "unknown column": (bad(time="when"), "unknown column 'when'"),
     "text": (bad(time="t"), "column 'id' holds"),
+    "text as time": (bad(time="t", channels=["y"], columns=dict(t=list("abcde"))),
+                     "column 't' holds String, not times"),
+    "levels": (lambda: abx.SampledPath.from_dataframe(frame().set_index(["id", "t"])),
+               "index of 2 levels"),
+    "in the index": (lambda: abx.SampledPath.from_dataframe(frame().set_index("t"),
+                                                            time="t", channels=["x"]),
+                     "It is in the index"),
     "infinity": (bad(time="t", channels=["y"], columns=dict(y=[0, 1, np.inf, 2, 3])),
                  "'y' holds infinity in row 2"),
     "disorder": (bad(time="y", channels=["x"], columns=dict(y=[1, 2, 1.5, 3, 4])),

@@ -37,7 +37,7 @@ def make_model(
     output: int | AbstractGeometry | None,
     *,
     times: int,
-    options: Mapping[str, Any] | None,
+    options: Any,
     dtype: Any,
     key: PRNGKeyArray,
 ) -> Any:
@@ -49,9 +49,9 @@ def make_model(
         a model, whose weights training starts from.
     - `channels`, `output`: of the model.
     - `times`: points of the longest path.
-    - `options`: for the function. `"bnrde"` and `"linear-bnrde"` also take `alg` (a
-        name, a class or an algebra, default `"ito"`) and `log_depth` (2), and have
-        realised brackets.
+    - `options`: a dictionary for the function. `"bnrde"` and `"linear-bnrde"` also take
+        `alg` (a name, a class or an algebra, default `"ito"`) and `log_depth` (2), and
+        have realised brackets.
     - `dtype`: of the weights of a model by name, that of the paths.
     """
     if isinstance(model, AbstractModel):
@@ -61,6 +61,8 @@ def make_model(
                 f"{channels}, with time if it is added."
             )
         return model
+    if not isinstance(options, Mapping | None):
+        raise TypeError(f"`options` must be a dictionary, got {shown(options)}.")
     options = dict(options or {})
     if isinstance(model, str):
         as_choice("model", model, tuple(MODELS))

@@ -171,17 +171,27 @@ def read_frame(
     try:
         frame = nw.from_native(df, eager_only=True)
     except TypeError:
+        kind = type(df).__name__
         raise TypeError(
-            "`df` must be a data frame of pandas, polars or pyarrow, got a "
-            f"{type(df).__name__}. Collect a lazy frame first."
+            f"`df` must be a data frame of pandas, polars or pyarrow, got a {kind}."
+            + (" Collect it first." if "Lazy" in kind else "")
         ) from None
     names = list(frame.columns)
+    index = getattr(nw.maybe_get_index(frame), "names", [])
+    if len(index) > 1 and None in (time, group):
+        raise ValueError(
+            f"the frame has an index of {len(index)} levels, {shown(list(index))}. Use "
+            "`df.reset_index()`, and say which column is `time` and which is `group`."
+        )
     channels = [channels] if isinstance(channels, str) else channels
     if channels is None:
         channels = [name for name in names if name not in (time, group)]
     for name in (time, group, *channels):
         if name is not None and name not in names:
-            raise ValueError(f"unknown column {name!r}; the frame has {shown(names)}.")
+            hint = " It is in the index: use `df.reset_index()`." * (name in index)
+            raise ValueError(
+                f"unknown column {name!r}; the frame has {shown(names)}.{hint}"
+            )
     if not channels or not len(frame):
         raise ValueError(
             f"the frame has {len(frame)} rows and {len(channels)} channels; a path "
@@ -281,6 +291,11 @@ def _times(nw: Any, frame: Any, time: str | None) -> tuple[np.ndarray, bool]:
     if isinstance(dtype, nw.Duration):
         ticks = series.dt.total_nanoseconds()
         return np.asarray(ticks.to_numpy(), np.int64), True
+    if not dtype.is_numeric():
+        raise TypeError(
+            f"column {name!r} holds {dtype}, not times. Convert it to dates, for "
+            "example by `pandas.to_datetime`, or to numbers."
+        )
     return _column(nw, series).astype(np.float64), False
 
 
