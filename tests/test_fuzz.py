@@ -139,6 +139,8 @@ algebras = st.sampled_from(
         abx.Ito(2, 2),
         abx.GrossmanLarson(2, 2),
         abx.MuntheKaasWright(2, 2),
+        abx.BranchedWords(2, 3),
+        abx.MultiIndex(2, 3),
         abx.Shuffle(4, 1),
     ]
 )
@@ -175,6 +177,15 @@ def either(function):
         return function(first, **arguments)
 
     return case
+
+
+def selected(container, keys, alg, brackets, **parts):
+    """A key of the algebra by its place, or other keys as they are."""
+    places = {"first": [0, 1], "last": [-1, 2]}
+    if isinstance(keys, str) and keys in places:
+        keys = [alg.basis[k] for k in places[keys]]
+    first = path(**parts) if container else parts["xs"]
+    return abx.selected_signature(first, keys, alg, brackets)
 
 
 def control(container, ts, xs, alg, knots, brackets, window, s):
@@ -344,6 +355,20 @@ CASES = [
             brackets=modes,
             window=st.one_of(st.none(), counts),
             s=st.sampled_from([0.0, 0.1]),
+        ),
+    ),
+    (
+        "selected_signature",
+        selected,
+        PATH
+        | dict(
+            container=st.booleans(),
+            keys=mostly(
+                st.sampled_from(["first", "last"]),
+                st.sampled_from([[], [(0, 5)], [[0, 1]], "01", None, 3, [(0.5,)]]),
+            ),
+            alg=algebras,
+            brackets=modes,
         ),
     ),
     (

@@ -116,6 +116,9 @@ def signature_rows():
         "log_signature (MuntheKaasWright)",
         lambda x: abx.log_signature(x, MKW, "realised"),
     )
+    for alg in (abx.BranchedWords(2, 3), abx.MultiIndex(2, 3)):
+        left = lambda x, alg=alg: abx.log_signature(x, alg, "left-point")  # noqa: E731
+        yield row(f"log_signature ({type(alg).__name__})", left, slow=True)
     yield row(
         "selected_signature",
         lambda x: abx.selected_signature(x, [(0, 1), (1, 0, 0)], SH3),
@@ -250,6 +253,9 @@ def solve_rows():
 
     yield row("Euclidean, Shuffle, depth 2", SH2, abx.Euclidean(3))
     yield row("SO(3), Itô", ITO, abx.SO(3), "realised")
+    scalar, words = abx.MultiIndex(2, 3), abx.BranchedWords(2, 3)
+    yield row("scalar, MultiIndex", scalar, abx.Euclidean(1), "left-point", slow=True)
+    yield row("BranchedWords", words, abx.Euclidean(3), "left-point", slow=True)
     yield row("SO(3), Shuffle, depth 3", SH3, abx.SO(3), slow=True)
     yield row("SPD(3), depth 1", abx.Shuffle(2, 1), abx.SPD(3))
     rkmk = abx.RKMK()
@@ -298,6 +304,20 @@ def solve_rows():
         return abx.solve_sde(lambda y: -y[:2], sde, y[:2], TS[:3], **options).ys
 
     yield Row("solve", "solve_sde", simulated, POINT)
+
+    def simulated_on_so3(rates):
+        turn = lambda t, y, args: args * (1 + jnp.sin(y @ args))  # noqa: E731
+        noise = lambda t, y, args: 0.3 * jnp.cos(y) * args[:, None]  # noqa: E731
+        options = dict(key=KEY, args=rates, geometry=abx.SO(3), paths=2)
+        return abx.solve_sde(turn, noise, jnp.eye(3), TS[:2], **options).ys
+
+    def weakly(y):
+        sde = lambda y: 0.3 * jnp.sin(fields(y, 2).T)  # noqa: E731
+        options = dict(key=KEY, paths=4, weak_order=2, antithetic=True)
+        return abx.solve_sde(lambda y: -y[:2], sde, y[:2], TS[:2], **options).ys
+
+    yield Row("solve", "solve_sde (args, SO(3))", simulated_on_so3, POINT, slow=True)
+    yield Row("solve", "solve_sde (weak order 2)", weakly, POINT, slow=True)
     host = "windows are chosen on the host, from the values"
     control = once(lambda: abx.dyadic_control(TS, PATH, SH2))
     yield Row(
@@ -320,7 +340,6 @@ def solve_rows():
     lam = jnp.asarray(element(ITO, "primitive_size"))
     turn = lambda u: abx.SO(3).exp(jnp.eye(3), u)  # noqa: E731
     yield Row("solve", "lift", lambda u: field(turn(u), lam), POINT)
-    scalar = abx.MultiIndex(2, 3)
     jet = abx.lift(ft.partial(fields, dim=1), scalar, abx.Euclidean(1))
     weights = jnp.asarray(element(scalar, "primitive_size"))
     yield Row("solve", "lift (MultiIndex)", lambda y: jet(y, weights), POINT[:1])

@@ -101,6 +101,24 @@ def refuse_first(values: _T, bad: Any, message: Callable[[str], str]) -> _T:
     )
 
 
+def explain_times(ts: Any, message: str) -> str:
+    """A better message for times that rounding made equal."""
+    exact = np.asarray(ts)
+    dtype = jax.dtypes.canonicalize_dtype(exact.dtype)
+    if not np.all(np.isfinite(exact.astype(dtype))) or exact.shape[-1] < 2:
+        return message
+    spacing = float(jnp.finfo(dtype).eps) * np.max(np.abs(exact))
+    mean = np.max(exact[..., -1] - exact[..., 0]) / (exact.shape[-1] - 1)
+    lost = (np.diff(exact) > 0) & (np.diff(exact.astype(dtype)) == 0)
+    if not (np.any(lost) or 0 <= mean < 4 * spacing):
+        return message
+    return (
+        f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "
+        f"size {np.max(np.abs(exact)):.3g} apart below {spacing:.1g}. Use float64 "
+        "(jax_enable_x64; in the shell JAX_ENABLE_X64=1) or subtract the first stamp."
+    )
+
+
 def shown(value: Any) -> str:
     """`value` in an error message: its `repr`, cut to sixty characters."""
     text = " ".join(reprlib.repr(value).split())

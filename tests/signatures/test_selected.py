@@ -90,6 +90,9 @@ def test_other_keys_are_refused(key):
 def test_lists_and_nothing_are_refused():
     with pytest.raises(TypeError, match="tuples"):
         abx.selected_signature(XS, [[0, 1]], abx.Shuffle(2, 3))
+    for keys in (None, 3, "01"):
+        with pytest.raises(TypeError, match="list of keys"):
+            abx.selected_signature(XS, keys, abx.Shuffle(2, 3))
     with pytest.raises(ValueError, match="empty"):
         abx.selected_signature(XS, [], abx.Shuffle(2, 3))
 

@@ -361,6 +361,25 @@ def test_one_path_and_dtypes():
     assert small.ys.shape == (2, 2, 3)
 
 
+def test_noise_does_not_depend_on_the_origin_of_time():
+    """Windows of length 1/512 in float32, which at times of 100,000 has steps of 1/128:
+    knots are rounded, lengths of windows are not."""
+
+    def run(start):
+        ts = jnp.array([start, start + 0.125], jnp.float32)
+        options = dict(key=KEY, paths=4, windows=64)
+        return abx.solve_sde(lambda y: -y, lambda y: y, y0, ts, **options).ys
+
+    y0 = jnp.ones(1, jnp.float32)
+    np.testing.assert_array_equal(run(1e5), run(0.0))
+
+
+def test_times_that_rounding_makes_equal(as_users):
+    ts = np.array([1.7e9, 1.7e9 + 1.0], np.float64)
+    with jax.enable_x64(False), pytest.raises(ValueError, match="subtract the first"):
+        abx.solve_sde(lambda y: -y, lambda y: y, np.ones(1), ts, key=KEY)
+
+
 def test_forms_of_noise_agree():
     """A diagonal and its matrix; one Brownian motion and its column."""
     y0 = jnp.array([1.0, 2.0])

@@ -15,7 +15,7 @@ class BranchedWords(AbstractWordAlgebra):
 
     The Lie algebra of trees is free. Generators of weight 1 and 2 are the letters of
     `Ito`: vertices `(i,)` and symmetric trees `(i, j)`. Those of weight 3 are the
-    ladders `(i, j, k)`, the tree $[[i]_j]_k$, but for those with $i \le j > k$:
+    ladders `(i, j, k)`, the tree $[[i]_j]_k$, except those with $i \le j > k$:
     $(2d^3 + d)/3$ letters; by weight 2, 3, 6 for two channels, 3, 6, 19 for three.
 
     Up to depth 3 this is `GrossmanLarson` in other coordinates, and

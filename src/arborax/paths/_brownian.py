@@ -8,8 +8,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
-from .._values import is_concrete, refuse
-from ._checks import explain_times
+from .._values import explain_times, is_concrete, refuse
 
 
 def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:

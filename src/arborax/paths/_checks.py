@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array
 
 from .._inputs import as_count, as_floating, is_suffix
-from .._values import is_concrete, refuse
+from .._values import explain_times, is_concrete, refuse
 
 
 _NOT_FINITE = (
@@ -139,21 +139,3 @@ def _over_valid_steps(xp: Any, path: Any, bad: Any, lengths: Any) -> Any:
     shape = np.broadcast_shapes(bad.shape, inside.shape)
     bad = xp.broadcast_to(bad, shape) & xp.broadcast_to(inside, shape)
     return xp.any(bad, axis=-1)
-
-
-def explain_times(ts: Any, message: str) -> str:
-    """A better message for times that rounding made equal."""
-    exact = np.asarray(ts)
-    dtype = jax.dtypes.canonicalize_dtype(exact.dtype)
-    if not np.all(np.isfinite(exact.astype(dtype))) or exact.shape[-1] < 2:
-        return message
-    spacing = float(jnp.finfo(dtype).eps) * np.max(np.abs(exact))
-    mean = np.max(exact[..., -1] - exact[..., 0]) / (exact.shape[-1] - 1)
-    lost = (np.diff(exact) > 0) & (np.diff(exact.astype(dtype)) == 0)
-    if not (np.any(lost) or 0 <= mean < 4 * spacing):
-        return message
-    return (
-        f"times of `ts` that differ are equal in {dtype}, which cannot tell stamps of "
-        f"size {np.max(np.abs(exact)):.3g} apart below {spacing:.1g}. Use float64 "
-        "(jax_enable_x64; in the shell JAX_ENABLE_X64=1) or subtract the first stamp."
-    )

@@ -12,8 +12,8 @@ from .._inputs import as_choice, as_count, as_key, as_shape
 from ._brownian import grid_steps
 
 
-# Of Foster's variables: the rate of the exponentials, their shift, and how often the
-# factor of an area is uniform; otherwise it is a sign.
+# The rate of the exponentials in Foster's law, their shift, and the share of areas
+# whose factor is uniform; the others take a sign.
 _RATE = 15 / 8
 _SHIFT = 1 / math.sqrt(3) - 1 / _RATE
 _UNIFORM = 21130 / 25621

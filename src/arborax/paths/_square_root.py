@@ -65,9 +65,9 @@ def square_root_driver(
         ```
 
     Over a step, $\int v\,dt$ is the mean of both ends times $h$, and
-    $\int \sqrt v\,dB^v$ follows from the equation; the bias is of order $h^2$. Of the
-    switch between the two laws of the scheme, derivatives along fixed noise see
-    nothing.
+    $\int \sqrt v\,dB^v$ follows from the equation; the bias is of order $h^2$.
+    Derivatives along fixed noise do not see the switch between the two laws of the
+    scheme.
 
     **Arguments:**
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._values import shown
 from .._xla import apply_map, scan
 from ..algebra import AbstractHopfAlgebra, SparseMap, step_rule, StepRule, word_algebra
 from ._increments import is_left_point, letter_increments, read_path
@@ -26,15 +27,21 @@ def selected_signature(
 
     **Arguments:**
 
-    - `path`, `brackets`: as in [`arborax.signature`][], but for `"left-point"` sums of
+    - `path`, `brackets`: as in [`arborax.signature`][], except `"left-point"` sums of
         depth 3 or more.
-    - `keys`: keys of `alg.basis`, such as `[(0, 1), (1, 0, 0)]` in `Shuffle`.
+    - `keys`: keys of `alg.basis`, such as `[(0, 1), (1, 0, 0)]` in `Shuffle`. Words
+        with letters of weight 3 (`BranchedWords`) are refused: along sampled paths
+        their coordinates are zero.
     - `alg`: the algebra.
 
     **Returns:**
 
     Array `(..., len(keys))`, in the order of `keys`.
     """
+    if not isinstance(keys, Iterable) or isinstance(keys, str):
+        raise TypeError(
+            f"`keys` must be a list of keys of `alg.basis`, got {shown(keys)}."
+        )
     keys = tuple(keys)
     if is_left_point(brackets) and alg.depth > 2:
         raise ValueError(

@@ -9,10 +9,11 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import jax.tree_util as jtu
+import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._inputs import as_choice, as_count, as_flag, as_floating, as_key
-from .._values import refuse
+from .._values import explain_times, is_concrete, refuse
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..geometry import AbstractGeometry
 from ..paths import brownian_areas, BrownianSteps
@@ -202,6 +203,8 @@ def _as_times(ts: Any) -> Array:
     steps = jnp.diff(times)
     bad = ~(jnp.isfinite(steps) & (steps > 0))
     message = "`ts` must be finite and strictly increasing: sort it, drop repeats."
+    if is_concrete(ts) and np.any(bad):
+        message = explain_times(ts, message)
     return refuse(times, bad, message)
 
 
@@ -211,8 +214,12 @@ def _simulate(
 ) -> tuple[PyTree[Array], RESULTS]:
     """States `(paths, times, ..)` and outcomes `(paths,)`, of whole blocks."""
     share = jnp.arange(plan.windows, dtype=times.dtype) / plan.windows
-    inner = times[:-1, None] + share[None] * jnp.diff(times)[:, None]
+    spans = jnp.diff(times)[:, None]
+    inner = times[:-1, None] + share[None] * spans
     knots = jnp.concatenate([inner.ravel(), times[-1:]])
+    # Differences of the knots would have the rounding errors of large times.
+    h = jnp.broadcast_to(spans / plan.windows, inner.shape).reshape(-1, 1)
+    h = h.astype(jtu.tree_leaves(y0)[0].dtype)
     every = diffrax.SaveAt(t0=True, steps=plan.windows)
     saveat = diffrax.SaveAt(t0=True, t1=True) if times.shape[0] == 2 else every
 
@@ -238,18 +245,20 @@ def _simulate(
         return jax.vmap(each)(jtu.tree_map(_joined, steps))
 
     def draw(own):
-        dtype = jtu.tree_leaves(y0)[0].dtype
+        unit = jnp.arange(h.shape[0] + 1, dtype=times.dtype)
         shape, noise = (plan.block,), equation.noise
-        return brownian_areas(
-            knots, noise, shape, key=own, method=plan.method, dtype=dtype
+        w, space_time, areas = brownian_areas(
+            unit, noise, shape, key=own, method=plan.method, dtype=h.dtype
         )
+        root = jnp.sqrt(h)[None]
+        return BrownianSteps(root * w, root * space_time, h[None] * areas)
 
     def each(steps: BrownianSteps):
         if not plan.antithetic:
-            return run(_control(knots, steps, plan.alg))
+            return run(_control(knots, h, steps, plan.alg))
         mirrored = BrownianSteps(-steps.increments, -steps.space_time, steps.areas)
         both = jtu.tree_map(lambda *leaves: jnp.stack(leaves), steps, mirrored)
-        return jax.vmap(lambda one: run(_control(knots, one, plan.alg)))(both)
+        return jax.vmap(lambda one: run(_control(knots, h, one, plan.alg)))(both)
 
     chunks = -(-plan.blocks // plan.chunk)
     numbers = jnp.arange(chunks * plan.chunk).reshape(chunks, plan.chunk)
@@ -266,10 +275,11 @@ def _joined(leaf: Array) -> Array:
     return leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:])
 
 
-def _control(knots: Array, steps: BrownianSteps, alg: AbstractHopfAlgebra) -> RoughPath:
-    """The control of the driver `(t, W)`."""
+def _control(
+    knots: Array, h: Array, steps: BrownianSteps, alg: AbstractHopfAlgebra
+) -> RoughPath:
+    """The control of the driver `(t, W)`, over windows of lengths `h`."""
     w, space_time, areas = steps
-    h = jnp.diff(knots).astype(w.dtype)[:, None]
     increments = jnp.concatenate([h, w], axis=-1)
     # The area of time and W is -h H.
     areas = jnp.concatenate([-h * space_time, areas], axis=-1)
