@@ -101,6 +101,20 @@ def refuse_first(values: _T, bad: Any, message: Callable[[str], str]) -> _T:
     )
 
 
+def refuse_times(values: _T, ts: jax.Array, given: Any, message: str) -> _T:
+    """`values`, unless the times `ts`, cast from those `given`, are not finite and
+    strictly increasing."""
+    known = is_concrete(given)
+    xp: Any = np if known else jnp
+    checked = np.asarray(given, ts.dtype) if known else ts
+    with np.errstate(invalid="ignore"):
+        rising = checked[1:] > checked[:-1]
+    bad = ~(xp.all(xp.isfinite(checked)) & xp.all(rising))
+    if known and bad:
+        message = explain_times(given, message)
+    return refuse(values, bad, message)
+
+
 def explain_times(ts: Any, message: str) -> str:
     """A better message for times that rounding made equal."""
     exact = np.asarray(ts)

@@ -4,11 +4,10 @@ from typing import Any
 
 import jax.numpy as jnp
 import jax.random as jr
-import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from .._inputs import as_count, as_floating, as_key, as_real_dtype, as_shape
-from .._values import explain_times, is_concrete, refuse
+from .._values import refuse_times
 
 
 def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
@@ -16,17 +15,10 @@ def grid_steps(given: Any, dtype: Any) -> Float[Array, " steps"]:
     ts = as_floating("ts", given)
     if ts.ndim != 1 or ts.shape[0] == 0:
         raise ValueError(f"`ts` must have shape (times,), not empty, got {ts.shape}.")
-    known = is_concrete(given)
-    xp: Any = np if known else jnp
-    checked = np.asarray(given, ts.dtype) if known else ts
-    with np.errstate(invalid="ignore"):
-        rising = checked[1:] > checked[:-1]
-    bad = ~(xp.all(xp.isfinite(checked)) & xp.all(rising))
     message = "`ts` must be finite and strictly increasing."
-    if known and bad:
-        message = explain_times(given, message)
+    steps = refuse_times(jnp.diff(ts), ts, given, message)
     dtype = as_real_dtype(ts.dtype if dtype is None else dtype)
-    return refuse(jnp.diff(ts), bad, message).astype(dtype)
+    return steps.astype(dtype)
 
 
 def brownian(

@@ -9,11 +9,10 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import jax.tree_util as jtu
-import numpy as np
 from jaxtyping import Array, PyTree
 
 from .._inputs import as_choice, as_count, as_flag, as_floating, as_key
-from .._values import explain_times, is_concrete, refuse
+from .._values import refuse_times
 from ..algebra import AbstractHopfAlgebra, Ito, Shuffle
 from ..geometry import AbstractGeometry
 from ..paths import brownian_areas, BrownianSteps
@@ -200,12 +199,8 @@ def _as_times(ts: Any) -> Array:
             f"`ts` must have shape (times,) with two times at least, the first being "
             f"the start; got {times.shape}."
         )
-    steps = jnp.diff(times)
-    bad = ~(jnp.isfinite(steps) & (steps > 0))
     message = "`ts` must be finite and strictly increasing: sort it, drop repeats."
-    if is_concrete(ts) and np.any(bad):
-        message = explain_times(ts, message)
-    return refuse(times, bad, message)
+    return refuse_times(times, times, ts, message)
 
 
 @eqx.filter_jit
