@@ -314,6 +314,7 @@ def solve_rows():
     def weakly(y):
         sde = lambda y: 0.3 * jnp.sin(fields(y, 2).T)  # noqa: E731
         options = dict(key=KEY, paths=4, weak_order=2, antithetic=True)
+        options["calculus"] = "stratonovich"
         return abx.solve_sde(lambda y: -y[:2], sde, y[:2], TS[:2], **options).ys
 
     yield Row("solve", "solve_sde (args, SO(3))", simulated_on_so3, POINT, slow=True)
