@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 
+import jax
 import numpy as np
 import pytest
 
@@ -332,6 +333,17 @@ def test_dates_of_any_kind_have_one_order():
     assert as_stamp(day) == as_stamp(datetime.datetime(2024, 1, 2))
     assert as_stamp(day) < as_stamp(noon) == as_stamp(noon.replace(tzinfo=datetime.UTC))
     assert as_stamp(noon.replace(tzinfo=east)) == "2024-01-02 03:00:00"
+
+
+def test_stamps_in_seconds_of_the_epoch(here, frame):
+    """Single precision could not tell them apart."""
+    write("b.parquet", frame | dict(t=[1.7e9 + t for t in frame["t"]]))
+    run(f"features a.csv {COLUMNS} --no-progress --out a.parquet")
+    with jax.enable_x64(False):
+        run(f"features b.parquet {COLUMNS} --no-progress --out late.parquet")
+    found, late = map(pyarrow.parquet.read_table, ("a.parquet", "late.parquet"))
+    for name in found.column_names[1:]:
+        np.testing.assert_allclose(late[name], found[name], rtol=1e-4, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)

@@ -384,11 +384,24 @@ def as_data(
 
 
 def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
-    """The table and its column of groups; without one all rows are one path."""
-    if columns.group is not None:
-        return table, columns.group
-    zeros = pa.array(np.zeros(len(table), np.int64))
-    return table.append_column("path", zeros), "path"
+    """The table and its column of groups; without one all rows are one path. Numbers
+    as times are counted from the first row of each group, as dates are."""
+    group = columns.group
+    if group is None:
+        group, zeros = "path", pa.array(np.zeros(len(table), np.int64))
+        table = table.append_column(group, zeros)
+    time = columns.time
+    if time is None or not (
+        pa.types.is_floating(table[time].type) or pa.types.is_integer(table[time].type)
+    ):
+        return table, group
+    labels = table[group].combine_chunks().dictionary_encode("encode")
+    codes = labels.indices.to_numpy()  # labels are numbered as they first appear
+    first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
+    clock = pc.cast(table[time], pa.float64()).to_numpy()
+    clock = clock - clock[first][codes]
+    place = table.column_names.index(time)
+    return table.set_column(place, time, pa.array(clock)), group
 
 
 @contextlib.contextmanager

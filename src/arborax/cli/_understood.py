@@ -82,9 +82,10 @@ class Understood:
         time = "no column, rows are counted"
         if columns.time in ranges:
             low, high = ranges[columns.time]
-            time = f"column {columns.time!r}, {shown(low)} to {shown(high)}"
+            time = f"column {columns.time!r}, {shown(low, 12)} to {shown(high, 12)}"
             if isinstance(low, datetime.date):
-                time += f", in units of {columns.unit} from the first row of each group"
+                time += f", in units of {columns.unit}"
+            time += ", counted from the first row of each group"
         out = [("file", str(self.file)), ("rows", str(self.rows))]
         out += [("groups", group), ("times", time)]
         for name in columns.channels:
@@ -113,5 +114,5 @@ def as_stamp(value: Any) -> float | str:
     return value.total_seconds() if hasattr(value, "total_seconds") else float(value)
 
 
-def shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def shown(value: Any, digits: int = 6) -> str:
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
