@@ -288,7 +288,8 @@ def _device_page():
         versions = ", ".join(f"{k} {v}" for k, v in one["versions"].items())
         day = one["date"].partition("T")[0]
         machine = f"{name}: {day}, {one['host']}, Python {one['python']}"
-        parts.append(f"- {machine}, {versions}")
+        notes = f"; {one['note']}" if "note" in one else ""
+        parts.append(f"- {machine}, {versions}{notes}")
     _write(GENERATED / "devices.md", "\n\n".join(parts) + "\n")
 
 
