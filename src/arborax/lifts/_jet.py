@@ -14,6 +14,7 @@ import jax.tree_util as jtu
 import numpy as np
 from jaxtyping import Array, Float
 
+from .._xla import vary_as
 from ..algebra import AbstractHopfAlgebra
 from ._calculus import FrameCalculus
 from ._coefficients import Coefficients
@@ -64,7 +65,7 @@ def _jet(calculus: FrameCalculus, order: int) -> Callable:
     lower = _jet(calculus, order - 1)
 
     def higher(y):
-        one = jnp.ones((1,), jtu.tree_leaves(y)[0].dtype)
+        one = vary_as(jnp.ones((1,), jtu.tree_leaves(y)[0].dtype), y)
         values, dots = jax.jvp(lower, (y,), (calculus.geometry.frame(y, one),))
         return (*values, dots[-1])
 
