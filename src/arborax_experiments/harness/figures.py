@@ -58,7 +58,8 @@ def look(number: int) -> tuple[str, int]:
 
 def training_curves(task: Any, results: Results) -> Any:
     """Losses and validation metrics of all stages; rows differ in colour and line, and
-    seeds of a row share them."""
+    seeds of a row share them. Rows without training are left out."""
+    results = [result for result in results if result["stages"]]
     labels = list(dict.fromkeys(task.label(result) for result in results))
     size = 9, 3.2 + 0.15 * len(labels) / 3
     figure, (left, right) = pyplot().subplots(1, 2, figsize=size)
@@ -87,5 +88,6 @@ def training_curves(task: Any, results: Results) -> Any:
         left.set_yscale("symlog", linthresh=1e-3)
     if not right.lines:
         right.set_axis_off()
-    figure.legend(loc="outside lower left", ncols=3, fontsize=7)
+    if labels:
+        figure.legend(loc="outside lower left", ncols=3, fontsize=7)
     return figure
