@@ -182,7 +182,8 @@ def _range(ratios: list[float]) -> str:
 
 
 def readme() -> str:
-    """Our model beside the best alternative, in units that a reader knows."""
+    """Our model beside the best alternative, in units that a reader knows. Losses have
+    rows of their own."""
     rows = []
 
     fresh = _tables(_plain("rough-bergomi"))["fresh"]
@@ -193,11 +194,11 @@ def readme() -> str:
     best = [min(column) for column in zip(*rivals)]
     rows.append(
         (
-            "Generate rough-volatility prices: distance from the true law, in units of "
-            f"that between two true samples; {len(floor)} scores",
+            "Rough-volatility prices: distance from the true law, relative to that of "
+            f"a second true sample; {len(floor)} scores",
             _range([a / b for a, b in zip(ours, floor)]),
             _range([a / b for a, b in zip(best, floor)])
-            + f" (best of {len(rivals)} models in each score)",
+            + f" (best of {len(rivals)} models per score)",
             "rough-bergomi",
         )
     )
@@ -208,7 +209,7 @@ def readme() -> str:
     best, floor = lines["B-NRDE / best baseline"], lines["B-NRDE / floor"]
     rows.append(
         (
-            "Generate covariance matrices: the same, at five times",
+            "Covariance matrices: the same, at five times",
             _range([floor[k] for k in chosen]),
             _range([floor[k] / best[k] for k in chosen])
             + " (best other model at each time)",
@@ -225,35 +226,69 @@ def readme() -> str:
     )
     rows.append(
         (
-            "Forecast recorded rotations: error, in units of that of an untrained "
-            "filter; two sets of recordings",
+            "Recorded rotations: forecast error, relative to an untrained filter bank; "
+            f"{len(shares)} sets",
             ours,
-            f"{front} (the filter, trained, with no equation)",
+            f"{front} (trained filter bank, no equation)",
             "so-rotation",
         )
     )
 
-    first, *_ = find_task("brackets").tables(collect("brackets", [ROOT / "results"]))
-    lines = {label: _means(cells) for label, cells in first.lines}
-    without = lines["geometric"]
-    ours, plain = (
-        _range([a / b for a, b in zip(lines[label], without)])
-        for label in ("branched, supplied", "control: geometric of (t, x, bracket)")
+    first, second, *_ = find_task("brackets").tables(
+        collect("brackets", [ROOT / "results"])
     )
+    names = ("branched, supplied", "control: geometric of (t, x, bracket)")
+    lines = {label: _means(cells) for label, cells in first.lines}
+    ours, plain = (
+        _range([a / b for a, b in zip(lines[name], lines["geometric"])])
+        for name in names
+    )
+    speeds = f"{len(first.columns)} speeds"
     rows.append(
         (
-            "Learn the volatility between coarse samples with the branched loss: "
-            f"error, in units of that with the geometric loss; {len(without)} speeds",
+            "Volatility between coarse samples, branched loss: error, relative to the "
+            f"geometric loss; {speeds}",
             ours,
             f"{plain} (geometric loss, bracket as a channel)",
             "brackets",
         )
     )
+    lines = {label: _means(cells) for label, cells in second.lines}
+    ours, plain = (f"{min(x):.0f} to {max(x):.0f}" for x in (lines[n] for n in names))
+    rows.append(
+        (
+            f"Law of its quadratic variation: KS distance x 100; {speeds}",
+            ours,
+            f"{plain} (same alternative)",
+            "brackets",
+        )
+    )
 
-    header = "| task | B-NRDE | best alternative | command |\n|---|---|---|---|"
+    official, *_ = find_task("sequences").tables(
+        [
+            r
+            for r in collect("sequences", [ROOT / "results"])
+            if not r["config"]["split"]
+        ]
+    )
+    mean = official.columns.index("mean of the first four")
+    scores = {label.split(", ")[0]: cells[mean] for label, cells in official.lines}
+    linear = max(
+        (cells[mean] for label, cells in official.lines if label.startswith("linear")),
+        key=float,
+    )
+    rows.append(
+        (
+            "Classification: accuracy, %, mean of four UEA sets (more is better)",
+            f"{float(scores['B-NRDE']):.1f} (linear: {float(linear):.1f})",
+            f"{float(scores['MiniRocket (aeon)']):.1f} (MiniRocket)",
+            "sequences",
+        )
+    )
+
+    header = "| task | B-NRDE | best alternative | NAME |\n|---|---|---|---|"
     table = [
-        f"| {task} | {ours} | {other} | `arborax table {name} --folders results` |"
-        for task, ours, other, name in rows
+        f"| {task} | {ours} | {other} | `{name}` |" for task, ours, other, name in rows
     ]
     return "\n".join([header, *table])
 
