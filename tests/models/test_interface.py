@@ -51,6 +51,16 @@ def test_stream_and_causality(name):
         assert jnp.max(jnp.abs(other[-1] - out[-1])) > 1e-6
 
 
+@causal
+def test_streams_in_single_precision(name):
+    model = CAUSAL[name](dtype=jnp.float32)
+    path = driver(model, dtype=jnp.float32)
+    out = _call(model, path)
+    stream = _stream(model, path)
+    assert stream.dtype == out.dtype == jnp.float32
+    np.testing.assert_allclose(stream, out, rtol=2e-4, atol=2e-5)
+
+
 @pytest.mark.parametrize(
     "name", ["bnrde", "bnrde-so", "linear-bnrde", "nrde", "ncdepp", "gru", "xlstm"]
 )

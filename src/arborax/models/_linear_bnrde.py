@@ -298,7 +298,8 @@ class LinearBNRDE(AbstractControlModel):
             if self.calculus == "ito":
                 brackets = jnp.zeros((size, d, d), x.dtype)
             y = layer.start(value).astype(x.dtype)
-            streams.append(LinearStream(y, value, jnp.zeros((size, d)), brackets))
+            steps = jnp.zeros((size, d), x.dtype)
+            streams.append(LinearStream(y, value, steps, brackets))
             here = layer.features(y)
             total = here if total is None else total + here
             value = self.mixers[k](total) if k < len(self.mixers) else value
