@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
+import optax
 import pytest
 from jax.extend.core import jaxprs_in_params
 from jax.test_util import check_grads
@@ -15,6 +16,7 @@ from jax.test_util import check_grads
 import arborax as abx
 from arborax.lifts import Blocks
 from arborax.solvers import run_flows
+from arborax.training import read_log
 
 from .cases import driver
 
@@ -311,6 +313,47 @@ def test_exploding_states_are_named():
         for t, x in zip(path.ts[1:], path.xs[1:]):
             state, _ = wild.update(state, t, x)
     assert jnp.all(jnp.isfinite(compiled(model, path)))
+
+
+def test_training_names_what_explodes(tmp_path):
+    """The weights of the second layer grow until its states overflow."""
+    model = M.LinearBNRDE(abx.Shuffle(2, 2), 1, layers=2, **SMALL)
+    paths = M.brownian_driver(jnp.linspace(0.0, 1.0, 18), 1, (6,), key=KEY)
+
+    def loss(model, xs, key):
+        one = lambda x: jnp.sum(model(abx.SampledPath(paths.ts, x, check=False)))  # noqa: E731
+        return jnp.mean(jax.vmap(one)(xs))
+
+    only = eqx.tree_at(
+        lambda m: m.layers[1].matrices, jax.tree.map(lambda _: False, model), True
+    )
+    result = abx.fit(
+        model,
+        paths.xs,
+        loss,
+        steps=9,
+        optimiser=optax.sgd(1e8),
+        trainable=only,
+        clip=None,
+        key=KEY,
+        log=tmp_path / "log.jsonl",
+        progress=False,
+    )
+    assert result.stop == "non-finite" and result.failure["step"] > 0
+    named = "the state of layer 1 is not finite from window"
+    assert named in result.failure["cause"] and named in result.message
+    (stop,) = read_log(tmp_path / "log.jsonl", "stop")
+    assert named in stop["failure"]["cause"]
+    # A user's own NaN has no such name.
+    result = abx.fit(
+        model,
+        paths.xs,
+        lambda m, xs, key: loss(m, xs, key) * jnp.nan,
+        steps=1,
+        key=KEY,
+        progress=False,
+    )
+    assert "cause" not in result.failure and "learning rate" in result.message
 
 
 def test_bad_requests():

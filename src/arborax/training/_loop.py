@@ -8,9 +8,11 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.random as jr
 import jax.tree_util as jtu
 import numpy as np
 
+from .._values import debug_checks
 from ._checkpoints import (
     Checkpoints,
     FileCheckpoints,
@@ -21,7 +23,13 @@ from ._checkpoints import (
 from ._distributed import any_process, broadcast_bytes, copied, is_main, Placement
 from ._interrupt import InterruptGuard
 from ._result import Event, FitResult, History, StopReason, Timings
-from ._step import CompiledStep, nonfinite_leaves, StepOutput, TrainState
+from ._step import (
+    call_objective,
+    CompiledStep,
+    nonfinite_leaves,
+    StepOutput,
+    TrainState,
+)
 from ._validation import Best, Validator
 from .trackers import plain, Progress, Tracker
 
@@ -302,6 +310,26 @@ class Run:
             for tracker in self.trackers:
                 tracker.close()
 
+    def _cause(self) -> str | None:
+        """What the checks of the library say of the step that failed: its loss once
+        more, compiled with checks that raise."""
+        assert self.failure is not None
+        if jax.process_count() > 1:
+            return None
+        model = self.build(self.state.params)  # a step that fails leaves them
+        key = jr.fold_in(self.place.local(self.step_fn.key), self.failure["step"])
+        try:
+            batch = self.source(self.failure["step"])
+            with debug_checks():
+                objective = self.step_fn.objective
+                loss = eqx.filter_jit(call_objective)(objective, model, batch, key)
+                jax.block_until_ready(loss)
+        except Exception as error:
+            # Equinox puts the text between two stacks of frames and its own advice.
+            _, found, text = str(error).partition("EquinoxRuntimeError: ")
+            return text.partition("\n\n---")[0].strip() if found else None
+        return None
+
     def _message(self, stop: StopReason) -> str:
         if stop == "non-finite":
             assert self.failure is not None
@@ -311,6 +339,9 @@ class Run:
             advice = "lower the learning rate or the clip"
             if bad := nonfinite_leaves(self.source(f["step"])):
                 advice = f"the batch has NaN or infinity in {', '.join(bad)}"
+            elif cause := self._cause():
+                f["cause"] = cause
+                advice = f"{cause.rstrip('.')}. Or {advice}"
             return (
                 f"stopped at step {f['step']}{epoch}: loss {f['loss']}, gradient norm "
                 f"{f['gradient_norm']}{aux}. The last good weights are kept; {advice}."

@@ -84,8 +84,10 @@ class FitResult:
     - `best_step`, `best_metric`: of the returned model; `best_metric` is `None` without
         validation.
     - `failure`: after a non-finite loss or gradient, a record of `step`, `epoch`,
-        `loss`, `gradient_norm` and the `aux` of that step (such as the window);
-        otherwise `None`.
+        `loss`, `gradient_norm` and the `aux` of that step (such as the window), and the
+        `cause` if the model or the solver names one (layer, window) when the loss of
+        that step is computed once more within [`arborax.debug_checks`][]; otherwise
+        `None`.
     - `timings`: see `Timings`.
     """
 
