@@ -2,8 +2,8 @@
 
 A script under `examples/tutorials`, `examples/explanation` or `examples/how-to` becomes
 a page with its code, what the code prints, and the figures that it leaves open, in the
-style `arborax.arborax`. The
-tests run the same function, so that a page cannot differ from what was tested.
+style `arborax.arborax`. The tests run the same function, so that a page cannot differ
+from what was tested.
 """
 
 import contextlib

@@ -22,31 +22,33 @@ VIEW = (20.0, 35.0)
 
 
 def branched_drivers():
-    """Time and a rough channel, `(2 ** LEVELS, times, 2)`: paths that share their
+    """Time and a Brownian channel, `(2 ** LEVELS, times, 2)`: paths that share their
     increments until they part in pairs."""
-    parts = []
+    ts, parts = jnp.linspace(0.0, 1.0, STEPS + 1), []
     for level in range(LEVELS + 1):
-        noise = abx.fractional_brownian(
-            STEPS, 0.3, shape=(2**level,), key=jr.key(level)
-        )
+        noise = abx.brownian(ts, dim=1, shape=(2**level,), key=jr.key(30 + level))
         shared = jnp.diff(noise, axis=1)
         parts.append(jnp.repeat(shared, 2 ** (LEVELS - level), axis=0))
-    rough = jnp.concatenate(parts, axis=1)
-    both = jnp.concatenate([jnp.full_like(rough, 1 / rough.shape[1]), rough], axis=-1)
+    noise = jnp.concatenate(parts, axis=1)
+    both = jnp.concatenate([jnp.full_like(noise, 1 / noise.shape[1]), noise], axis=-1)
     return jnp.pad(jnp.cumsum(both, axis=1), ((0, 0), (1, 0), (0, 0)))
 
 
 def flow_on_sphere(drivers):
-    """A point that moves straight ahead, and is steered by the rough channel."""
+    """A point that moves straight ahead and is steered by noise: an Itô equation,
+    solved with planar trees."""
     ts = jnp.linspace(0.0, 1.0, drivers.shape[1])
     south, away = np.deg2rad(52.0), np.deg2rad(VIEW[1])
     out = np.array([np.cos(away), np.sin(away), 0.0])
     point = jnp.asarray(np.cos(south) * out - np.sin(south) * np.eye(3)[2])
     east = jnp.array([-np.sin(away), np.cos(away), 0.0])
     axes = jnp.stack([-2.3 * east, 0.55 * point])
+    # Each level is a Brownian motion on [0, 1].
+    brackets = jnp.zeros((len(ts) - 1, 2, 2)).at[:, 1, 1].set(1 / STEPS)
+    trees = abx.MuntheKaasWright(2, 2)
 
     def solve(driver):
-        control = abx.rough_path(ts, driver, abx.Shuffle(2, 2), window=4)
+        control = abx.rough_path(ts, driver, trees, window=4, brackets=brackets)
         sol = abx.solve(lambda y: axes, jnp.eye(3), control, geometry=abx.SO(3))
         return sol.ys @ point
 

@@ -2,8 +2,8 @@
 # # Learn a field on the rotation group
 #
 # The state is a rotation matrix, moved by exponentials of the Lie algebra: it stays
-# orthogonal to rounding, with no projection. Then a field is learned from the end
-# points of the solution by gradient descent through the solver.
+# orthogonal to rounding. Then a field is learned from the end points of the solution
+# by gradient descent through the solver.
 
 # %%
 import diffrax

@@ -2,8 +2,9 @@
 # # My first SDE on a manifold
 #
 # A compass needle shaken by noise: its direction is a point on the sphere. The solver
-# moves it by rotations, so every state has length one up to rounding, and nothing is
-# ever projected back. You need `pip install 'arborax[plots]'`.
+# moves it by rotations, so no step leaves the sphere. Only rounding does, and each
+# rotation corrects it, so that lengths are one to rounding after any number of steps.
+# You need `pip install 'arborax[plots]'`.
 
 # %%
 import jax

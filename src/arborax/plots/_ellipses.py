@@ -92,7 +92,7 @@ def covariance_ellipses(
     ax.set_aspect("equal")
     ax.autoscale_view()
     if centres is None:
-        ax.set_xticks(places[0, :, 0], [f"{labels[at]:.2g}" for at in shown])
+        ax.set_xticks(places[0, :, 0], [f"{labels[at]:.3g}" for at in shown])
         ax.set_yticks([])
         ax.spines["left"].set_visible(False)
         ax.set_xlabel("time" if ts is not None else "matrix")

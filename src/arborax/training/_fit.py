@@ -124,7 +124,7 @@ def fit(
 
         result = abx.fit(model, (x, y), objective, epochs=20, batch_size=64,
                          validation=(x_val, y_val), patience=5,
-                         checkpoint="runs/first", key=jr.PRNGKey(0))
+                         checkpoint="runs/first", key=jr.key(0))
         abx.save("model.abx", result.model)
         ```
     """
