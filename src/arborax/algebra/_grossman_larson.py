@@ -14,15 +14,20 @@ from ._trees import Forest, symmetry_factor
 class GrossmanLarson(AbstractForestAlgebra):
     r"""Forests of non-planar trees: the algebra of branched rough paths in flat space.
 
-    In a product each tree of the left factor is kept as a root or grafted on any vertex
-    of the right factor; the product is the sum over all such maps.
+    In a product each tree of the left factor either stays a tree of its own or is
+    grafted onto a vertex of the right factor; the product is the sum over all choices.
 
     Trees of a key and children of a vertex are sorted. Coordinates are pairings
     $\langle x, f\rangle = \sigma(f) c_f$, where $x = \sum_f c_f f$ and $\sigma$ is the
     symmetry factor: for a signature they are products of iterated integrals. Primitive
     elements are combinations of trees; `primitive_basis` holds bare trees, with
-    pairings as coordinates. The factor $1/\sigma$ appears once, in the lift of vector
+    pairings as coordinates. The factor $1/\sigma$ appears only in the lift of vector
     fields.
+
+    **Arguments:**
+
+    - `dim`: number of channels, the colours of the vertices.
+    - `depth`: largest number of vertices of a forest.
 
     ??? cite "References"
 

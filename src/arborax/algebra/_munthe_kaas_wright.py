@@ -17,14 +17,20 @@ class MuntheKaasWright(AbstractForestAlgebra):
     """Ordered forests of planar trees: the algebra of planarly branched rough paths,
     for any manifold with a connection.
 
-    The product is that of `GrossmanLarson` with an order: grafted trees go left of the
-    existing children, kept trees go left of the others, and both keep their own order.
+    The product is that of `GrossmanLarson` with an order: grafted trees go to the left
+    of the existing children, the others to the left of the right factor, and both keep
+    their own order.
 
     Primitive elements form the free Lie algebra over planar trees. `primitive_basis`
     holds Lyndon words over the alphabet `letters` of planar trees, ordered by weight,
     shape and colours, bracketed with the *commutator of this product*, $[l] = [u] * [v]
     - [v] * [u]$. Planar trees alone are not enough: they lose the torsion terms, and
     with them half an order of convergence.
+
+    **Arguments:**
+
+    - `dim`: number of channels, the colours of the vertices.
+    - `depth`: largest number of vertices of a forest.
 
     ??? cite "Reference"
 

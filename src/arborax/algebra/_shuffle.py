@@ -15,7 +15,12 @@ class Shuffle(AbstractWordAlgebra):
     suffix), bracketed $[l] = [u][v] - [v][u]$. Primitive coordinates are coefficients
     of these *brackets*, not of Lyndon words in the expanded logarithm.
 
-    Size $\sum_{n \le N} d^n$.
+    Size $\sum_{n=1}^N d^n$ for $d$ channels and depth $N$.
+
+    **Arguments:**
+
+    - `dim`: number of channels.
+    - `depth`: length of the longest words.
 
     ??? cite "Reference"
 

@@ -26,12 +26,12 @@ def cross_entropy(model: Any, batch: Any, key: Any) -> jax.Array:
 
 @dataclasses.dataclass(eq=False, repr=False)
 class SequenceClassifier(ClassifierMixin, SequenceEstimator):
-    """Classifies series by a sequence model, B-NRDE by default.
+    """Classifies series with a sequence model, B-NRDE by default.
 
-    The model reads the standardised series with time as first channel; the class
-    probabilities are the softmax of its output after the last sample. Trained by
+    The model reads the standardised series, with time as the first channel. The class
+    probabilities are the softmax of its output after the last sample. It is trained by
     [`arborax.fit`][] on the cross-entropy, with early stopping on held-out series.
-    Series may have any lengths and gaps.
+    Series may have any length, and gaps.
 
     !!! example
 
@@ -46,17 +46,18 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
     - `model`: `"bnrde"`, `"linear-bnrde"`, `"log-ncde"`, `"nrde"`, `"ncde"`,
         `"ncde++"`, `"gru"`, `"xlstm"`, `"stacked-xlstm"`; a function `(channels,
         output, *, key, **options)` that builds a model; or a model.
-    - `options`: of the model, a dictionary. The first two also take `alg` (`"ito"`,
-        `"shuffle"`, ...) and `log_depth`; without `window` a path has about 16
-        windows.
+    - `options`: a dictionary of options of the model. The first two models also take
+        `alg` (`"ito"`, `"shuffle"`, ...) and `log_depth`; without `window` a path has
+        about 16 windows.
     - `class_weight`: `"balanced"` or a dictionary, as in scikit-learn.
     - `steps`, `batch_size`, `learning_rate`, `optimiser`, `average`, `patience`,
-        `progress`: of [`arborax.fit`][].
-    - `validation`: fraction of the series that is held out to choose the best
-        weights and to stop, once per epoch, at most every tenth step; `None` trains
-        on all for `steps` steps.
-    - `standardise`: in the units of the training data.
-    - `time`: add time as first channel, from 0 to 1 over the longest series.
+        `progress`: as in [`arborax.fit`][].
+    - `validation`: fraction of the series held out to choose the best weights and to
+        stop early. They are evaluated once per epoch, at most every tenth step. `None`:
+        train on all series for `steps` steps.
+    - `standardise`: subtract the mean and divide by the standard deviation of each
+        channel in the training data.
+    - `time`: add time as the first channel, from 0 to 1 over the longest series.
     - `channels_last`: `False` for arrays `(n, channels, times)`.
     - `random_state`: seed of weights, batches and split.
     """

@@ -98,7 +98,8 @@ class SignatureFeatures(TransformerMixin, Saved):
 
     `transform` returns an array `(n, features)`: [`arborax.log_signature`][] (or
     [`arborax.signature`][]) of the standardised and augmented paths. Series may have
-    any length, and gaps. Programs are compiled for a few batch sizes and lengths only.
+    any length, and gaps. Batches are padded to a few sizes and lengths, so that few
+    programs are compiled.
 
     !!! example
 
@@ -113,16 +114,14 @@ class SignatureFeatures(TransformerMixin, Saved):
     - `alg`: `"ito"`, `"shuffle"`, `"grossman-larson"` or `"munthe-kaas-wright"`, or
         an algebra (or its class) with the number of channels after augmentation.
     - `depth`: of the algebra.
-    - `log`: log-signatures, which are fewer, or signatures.
-    - `window`: steps per window; features of all windows stand side by side, and
-        series are at most as long as those of `fit`. `None`: one window.
-    - `brackets`: `"realised"` (previous tick), `"hayashi-yoshida"` (channels that
-        are observed at different times), `None`, or `"auto"`: realised, except for
-        `"shuffle"`, which has none. Brackets that the paths bring are used as they
-        are.
-    - `time`, `basepoint`, `lead_lag`: augmentations; the lead-lag path is taken
-        first, then time is added. Time runs from 0 to 1 over the longest series of
-        `fit`.
+    - `log`: log-signatures, which have fewer coordinates (true), or signatures (false).
+    - `window`: steps per window. The features of all windows are concatenated, and
+        series may be no longer than those of `fit`. `None`: one window.
+    - `brackets`: `"realised"` (previous tick), `"hayashi-yoshida"` (for channels
+        observed at different times), `None`, or `"auto"`: realised, except for
+        `"shuffle"`, which has none. Paths with their own brackets keep them.
+    - `time`, `basepoint`, `lead_lag`: augmentations, applied in the order lead-lag,
+        time, basepoint. Time runs from 0 to 1 over the longest series of `fit`.
     - `standardise`: subtract the mean and divide by the standard deviation of each
         channel in the training data.
     - `channels_last`: `False` for arrays `(n, channels, times)`.
@@ -143,7 +142,8 @@ class SignatureFeatures(TransformerMixin, Saved):
     batch_size: int = 256
 
     def fit(self, X: Any, y: Any = None) -> "SignatureFeatures":
-        """Learns units and lengths; `X` as in [`arborax.estimators.as_paths`][]."""
+        """Learns the scale of each channel and the longest length; `X` as in
+        [`arborax.estimators.as_paths`][]."""
         return self.fit_parts([X])
 
     def fit_parts(self, parts: Iterable, names: Any = None) -> "SignatureFeatures":
@@ -151,8 +151,8 @@ class SignatureFeatures(TransformerMixin, Saved):
 
         **Arguments:**
 
-        - `parts`: collections as for `fit`, of which one at a time is held.
-        - `names`: of the channels, for messages.
+        - `parts`: collections as for `fit`, held in memory one at a time.
+        - `names`: of the channels, for error messages.
         """
         as_choice(
             "brackets", self.brackets, ("auto", "realised", "hayashi-yoshida", None)

@@ -35,19 +35,18 @@ def _outputs(model: Any, items: Any) -> Array:
 class Forecaster(SequenceEstimator):
     """Forecasts the next samples of series by a causal sequence model.
 
-    At each sample the model says how the series moves on: for each of the next
-    `horizon` samples a tangent vector at the present point, in units of one step, from
-    which the point is reached along a geodesic (in a vector space: by addition). It
-    learns from all samples of the training series. The forecast "no change" is what a
-    model has to beat: `score` is the fraction of its squared error that is gone.
+    At each sample the model predicts the next `horizon` samples: for each of them a
+    tangent vector at the current point, in units of a typical step, whose geodesic ends
+    at the predicted point (in a vector space, the two are added). It learns from all
+    samples of the training series. The baseline is the forecast "no change": `score` is
+    the fraction of its squared error that the model removes.
 
     **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
 
     - `horizon`: samples ahead.
-    - `geometry`: the manifold of the states, for example `abx.SO(3)`: series are
+    - `geometry`: the manifold of the states, for example `abx.SO(3)`. Series are then
         arrays `(n, times, *point)`, and the model reads the entries of the points
-        as they are.
-        `None`: numbers.
+        without standardising them. `None`: a vector space.
     """
 
     horizon: int = 1

@@ -90,12 +90,12 @@ class PathGenerator(TrainedEstimator):
     """Learns the law of the training paths and draws new paths from it.
 
     A sequence model, B-NRDE by default, turns time and Brownian motion into paths. It
-    is trained to match the mean features of the training paths, by an unbiased estimate
-    of the squared distance. The features are random Fourier features of the signature,
-    of levels and of realised variances
+    is trained to match the mean features of the training paths; the loss is an unbiased
+    estimate of the squared distance. The features are random Fourier features of the
+    signature, of levels and of realised variances
     ([`arborax.training.objectives.PathFeatures`][]). With `prefix` the model learns how
-    paths continue from a given beginning. Features are still those of the whole path,
-    so beginning and continuation are matched jointly.
+    paths continue from a given beginning. The features are still those of the whole
+    path, so that the beginning and the continuation are matched jointly.
 
     !!! example
 
@@ -110,15 +110,15 @@ class PathGenerator(TrainedEstimator):
     - `geometry`: the manifold of the states: paths are arrays
         `(n, times, *point)`, and the state of the model lives there. Not with
         `prefix`.
-    - `noise`: Brownian channels of the driver.
+    - `noise`: number of Brownian channels of the driver.
     - `prefix`: longest beginning, in samples, on which `sample` can be
-        conditioned; in training its length varies from path to path. Where
-        training paths start at different values it is at least one.
-    - `kind`: `"path"` or `"branched"` (trees and brackets), of the features.
-    - `features`, `cylinders`: how many, see `PathFeatures`.
+        conditioned; its length varies from step to step of the training. It is at least
+        one if the training paths start at different values.
+    - `kind`: of the features: `"path"`, or `"branched"` (trees and brackets).
+    - `features`, `cylinders`: numbers of features, see `PathFeatures`.
     - `batch_size`: generated paths per step.
-    - `validation`: fraction of the paths on which the best weights are chosen, by
-        the mean Kolmogorov-Smirnov distance of `metrics.path_statistics`.
+    - `validation`: fraction of the paths held out to choose the best weights, by the
+        mean Kolmogorov-Smirnov distance of `metrics.path_statistics`.
     """
 
     model: Any = "bnrde"
@@ -288,10 +288,10 @@ class PathGenerator(TrainedEstimator):
 
         **Arguments:**
 
-        - `n`: how many.
+        - `n`: number of paths.
         - `prefix`: the beginning that all paths continue, `(samples, channels)`, or one
             for each, `(n, samples, channels)`, at the first of the `times`. `None`:
-            where training paths start.
+            start where training paths do.
         - `times`: increasing, not before the training times. `None`: those of `fit`.
         - `random_state`: seed.
         """
@@ -351,10 +351,10 @@ class PathGenerator(TrainedEstimator):
         return np.broadcast_to(prefix, (n, *prefix.shape[1:]))
 
     def compare(self, X: Any, n: int | None = None, random_state: Any = 0) -> dict:
-        """Kolmogorov-Smirnov distances of generated from other paths, see
+        """Kolmogorov-Smirnov distances between generated paths and `X`, see
         `training.metrics.compare_paths`: levels, realised variance, tails,
-        autocorrelation of squares and leverage, each with its floor. Beside them `mmd`,
-        the squared distance of mean features.
+        autocorrelation of squares and leverage. Each comes with its floor, the distance
+        between two true samples. `mmd` is the squared distance of mean features.
 
         **Arguments:**
 

@@ -33,7 +33,16 @@ class SO(AbstractGeometry):
     and so give the same Itô equations.
 
     `act` ends with one Newton-Schulz factor $(3 - Y^\top Y)/2$, the identity on the
-    group, so that rounding errors of orthogonality do not add up over many steps.
+    group, so that rounding does not take the state off the group over many steps.
+
+    !!! example
+
+        ```python
+        space = abx.SO(3)
+        y = space.exp(space.base_point(), jnp.array([0.0, 0.0, 0.5]))  # half a radian
+        fields = lambda y: jnp.eye(3)                     # three fields, in the frame
+        abx.solve(fields, y, control, geometry=space).ys  # (knots, 3, 3)
+        ```
 
     **Arguments:**
 

@@ -90,8 +90,18 @@ class SPD(AbstractGeometry):
 
     Connections: `"levi-civita"` (default),
     $\nabla_U V = DV[U] - \frac12 (U P^{-1} V + V P^{-1} U)$, and `"frame"`, the flat
-    connection in which the chosen frame is parallel. The latter has geodesics
-    $L e^{\Phi(S)}$ in the Cholesky frame and none in closed form in the root frame.
+    connection in which the chosen frame is parallel. In the Cholesky frame its
+    geodesics have the factors $L e^{t \Phi(S)}$; in the root frame they have no closed
+    form.
+
+    !!! example
+
+        ```python
+        space = abx.SPD(2)                                 # dimension 3
+        y0 = jnp.array([[1.0, 0.3], [0.3, 2.0]])
+        fields = lambda y: 0.1 * jnp.eye(3)                # three fields, in the frame
+        abx.solve(fields, y0, control, geometry=space).ys  # (knots, 2, 2)
+        ```
 
     **Arguments:**
 

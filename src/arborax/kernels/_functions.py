@@ -34,7 +34,7 @@ def signature_kernel(
     brackets_y: Brackets = None,
     **options: Unpack[KernelOptions],
 ) -> Float[Array, "..."]:
-    """Signature kernel: how alike two paths are, for each pair of paths in `x` and `y`.
+    """Signature kernel: the similarity of two paths, for each pair from `x` and `y`.
 
     **Arguments:**
 
@@ -47,9 +47,9 @@ def signature_kernel(
         `"realised"` (`dx dx^T` of observed increments), `"canonical"` (zero) or
         increments `(..., steps, d, d)`. The two sides may differ.
 
-    With `scale=None` or a number, a value depends on its two paths only. With a word
-    for `scale` all pairs of the call share one number, found from all paths of `x` and
-    `y`.
+    With `scale=None` or a number, each value depends only on its two paths. If `scale`
+    is a string, all pairs of the call share one number, computed from all paths of `x`
+    and `y`.
 
     **Returns:**
 
@@ -76,12 +76,13 @@ def signature_gram(
 
     - `x`: `(n, times, d)`. `y`: `(m, times, d)`, or `None` for the symmetric matrix of
         `x` with itself, at half the cost.
-    - `block`: rows and columns computed at a time. `None`: one diagonal of the
-        recursion takes about a megabyte, to stay near the cache.
+    - `block`: rows and columns computed at a time. `None`: chosen so that one diagonal
+        of the recursion takes about a megabyte, which suits the cache.
     - all others: as in [`arborax.signature_kernel`][].
 
-    With a word for `scale`, blocks of one large matrix, or the matrices of a training
-    and a test set, need one number: see [`arborax.SignatureKernel.fit`][].
+    A string for `scale` finds one number per call. Parts of one large matrix, or the
+    matrices of a training and a test set, must share it: fix it first with
+    [`arborax.SignatureKernel.fit`][].
 
     **Returns:**
 

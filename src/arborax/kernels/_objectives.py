@@ -209,12 +209,12 @@ def mmd(
     brackets_y: Brackets = None,
     unbiased: bool = False,
 ) -> Float[Array, ""]:
-    """Squared maximum mean discrepancy (MMD): how far apart the laws of two samples of
-    paths are.
+    """Squared maximum mean discrepancy (MMD): the distance between the laws of two
+    samples of paths.
 
-    Arguments and cost are those of [`arborax.signature_score`][]. The biased estimate,
-    the default, is the squared distance of mean features and never negative; the
-    unbiased one may be negative.
+    Arguments and cost are those of [`arborax.signature_score`][]. The default, biased
+    estimate is the squared distance of mean features and never negative; the unbiased
+    one may be negative.
 
     **Returns:**
 

@@ -93,20 +93,23 @@ def two_sample_test(
     brackets_x: Brackets = None,
     brackets_y: Brackets = None,
 ) -> TwoSampleResult:
-    """Test whether two samples of paths have the same law: permutations and the MMD.
+    """Permutation test, based on the MMD, of whether two samples of paths have the same
+    law.
 
-    The level is exact for every sample size and kernel, because under the null
-    hypothesis the labels are exchangeable. This needs a kernel that does not depend on
-    the labels: `scale="auto"` or `"bounded"` is one number for both samples, and random
-    features should be fitted to both samples together or to other data. The power
-    depends on the kernel: a kernel without brackets cannot tell apart laws that differ
-    in their brackets only. Cost: one Gram matrix of the pooled sample.
+    The level is exact for every sample size and kernel, because the labels are
+    exchangeable under the null hypothesis. For this the kernel must not depend on the
+    labels: a string for `scale` gives one number for both samples, and random features
+    should be fitted to both samples together or to other data. The power depends on the
+    kernel: one without brackets cannot tell apart laws that differ only in their
+    brackets. Cost: one Gram matrix of the pooled sample.
 
     **Arguments:**
 
     - `x`, `y`: samples `(n, times, d)`, `(m, times, d)`, `n, m >= 2`.
     - `kernel`: a signature kernel or random Fourier features.
-    - `key`: for the permutations. `permutations`: how many.
+    - `key`: a JAX random key, for the permutations.
+    - `permutations`: their number. The smallest possible p-value is
+        `1 / (1 + permutations)`.
     - `brackets_x`, `brackets_y`: as in [`arborax.signature_kernel`][].
 
     **Returns:**

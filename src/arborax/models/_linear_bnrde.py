@@ -54,35 +54,35 @@ class LinearState(eqx.Module):
 
 class LinearBNRDE(AbstractControlModel):
     r"""The linear branched rough differential equation
-    $dY = \sum_i (A_i Y + b_i)\, dX^i$, any algebra, parallel in time.
+    $dY = \sum_i (A_i Y + b_i)\, dX^i$, parallel in time.
 
-    The flow over a window is the exponential of one matrix, the sum of fixed products
-    of the $A_i$ with the log-signature as coefficients: at depth two, with Lévy area
-    $a$ and bracket $B$,
+    The flow over a window is the exponential of one matrix, a sum of fixed products of
+    the $A_i$ whose coefficients are the log-signature. At depth two, with Lévy area $a$
+    and bracket $B$,
 
     $$\Omega = \sum_i A_i x^i + \sum_{i<j} a_{ij} (A_j A_i - A_i A_j)
         - \frac12 \sum_{ij} B^{ij} A_i A_j , \qquad Y_{k+1} = e^{\Omega_k} Y_k .$$
 
-    So a Stratonovich model (`Shuffle`) sees increments and areas, an Itô model the
-    quadratic variation as well. All windows are summed up and exponentiated at once;
-    only their product is sequential, and `mode="associative"` takes it in logarithmic
-    depth.
+    So a Stratonovich model (`Shuffle`) sees increments and areas, and an Itô model also
+    sees the quadratic variation. The matrices of all windows are computed and
+    exponentiated at once; only their product is sequential, and `mode="associative"`
+    computes it in logarithmic depth.
 
     `structure` says which matrices are allowed:
 
     - `"dense"`: all of them; `hidden^3` operations per window.
-    - `"block"` (default): block-diagonal, blocks of size `block`.
-    - `"diagonal"`: complex diagonal matrices, that is blocks of size 2 that rotate and
-      scale. They commute, so areas have no effect; brackets have.
-    - `"low-rank"`: a diagonal and a matrix of rank `rank`. Sums of products of such
-      matrices are dense, and so are flows: they cost what dense ones do and have fewer
-      parameters. `mode="associative"` is refused.
+    - `"block"` (default): block-diagonal, with blocks of size `block`.
+    - `"diagonal"`: complex diagonal matrices, that is, blocks of size 2 that rotate and
+      scale. They commute, so areas have no effect; brackets do.
+    - `"low-rank"`: a diagonal plus a matrix of rank `rank`. Sums of products of such
+      matrices are dense, and so are the flows: the cost is that of dense matrices, with
+      fewer parameters. Not with `mode="associative"`.
 
-    Several `layers` are stacked: states are normalised and gated, added to the features
-    of the layers before, and mapped to `channels` numbers that drive the next layer.
-    In an Itô model its brackets are the realised ones of these.
+    With several `layers`, the states of each layer are normalised, gated and added to
+    the features of the layers before. A linear map of the sum, with `channels` outputs,
+    drives the next layer (in an Itô model, with realised brackets).
 
-    Between knots states are exact: they follow from the log-signature up to the sample.
+    States between knots are exact: they follow from the log-signature up to the sample.
 
     ??? cite "Reference"
 
@@ -130,20 +130,19 @@ class LinearBNRDE(AbstractControlModel):
         - `structure`: of the matrices, see above.
         - `block`: size of the blocks of `structure="block"`.
         - `rank`: of `structure="low-rank"`.
-        - `layers`: number of equations, one driven by the other.
+        - `layers`: number of equations, each driven by the one before.
         - `affine`: whether the equations have offsets $b_i$.
         - `normalise`: whether states are divided by their root mean square before they
             are gated or read out.
         - `gated`: whether states pass through a gated linear unit.
-        - `contractive`: whether blocks of a window matrix that would lengthen a state
-            are damped until they do not, for any weights and any number of windows. The
-            equation is then no longer exactly that above.
+        - `contractive`: whether to damp the blocks of a window matrix that would
+            lengthen a state until they no longer do, for any weights and any number of
+            windows. The equation is then not exactly the one above.
         - `window`: samples per window.
-        - `basepoint`: whether a zero sample is prepended, as in
+        - `basepoint`: whether to prepend a zero sample, as in
             [`arborax.models.BNRDE`][].
-        - `outputs`: at all `"samples"`, at the knots between `"windows"`, or the
-            `"last"` one only. The last two skip states inside windows if there is one
-            layer.
+        - `outputs`: at all `"samples"`, at the knots between `"windows"`, or only the
+            `"last"` one. With one layer, the last two skip the states inside windows.
         - `mode`: `"scan"` takes windows one after another, `"associative"` in parallel.
             `None`: the first on a CPU and for few windows, otherwise the second.
         - `calculus`, `brackets`: as in [`arborax.models.BNRDE`][].

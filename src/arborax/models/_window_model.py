@@ -86,11 +86,11 @@ class AbstractWindowModel(AbstractControlModel):
 
         - `alg`: the algebra, with one channel per channel of the driver, time included.
         - `output`: number of outputs, or their manifold. Only without `geometry`.
-        - `geometry`: the manifold of the state, which then is the output.
-        - `vector_field`: the fields, any Equinox module or function that maps a state
-            to frame coordinates `(channels, geometry.dim)`; also `(t, state)`. By
+        - `geometry`: the manifold of the state, which is then the output.
+        - `vector_field`: the fields: any Equinox module or function of `state` or
+            `(t, state)` that returns frame coordinates `(channels, geometry.dim)`. By
             default an MLP, [`arborax.models.VectorField`][].
-        - `initial`: the initial state, any module or function that maps the first value
+        - `initial`: the initial state: any module or function that maps the first value
             of the control to `geometry.vector_size` numbers, from which
             `geometry.point_from_vector` makes a point. By default an MLP.
         - `hidden`: size of the state without `geometry`.
@@ -98,17 +98,18 @@ class AbstractWindowModel(AbstractControlModel):
         - `width`, `depth`: of the MLP of the fields.
         - `initial_width`, `initial_depth`: of the MLP of the initial state; the width
             is `width` by default.
-        - `activation`, `final_activation`: of the fields; the first also of the initial
-            state, whose output is linear.
+        - `activation`: inside the MLPs of the fields and of the initial state.
+        - `final_activation`: after the last layer of the fields. The initial state has
+            none.
         - `solver`: by default `Heun` for vectors, `CFEES25` on a manifold.
         - `substeps`: solver steps per window.
-        - `basepoint`: whether a zero sample is prepended.
-        - `interpolation`: how outputs between knots are found.
+        - `basepoint`: whether to prepend a zero sample.
+        - `interpolation`: how to find outputs between knots.
         - `calculus`: fixed by `Shuffle` and `Ito`. The tree algebras default to Itô.
-        - `brackets`: `"realised"`: where the path of an Itô model brings no brackets,
-            use products of observed increments
-            ([`arborax.SampledPath.realised_brackets`][]): time added by
-            [`arborax.add_time`][] has none. `None`: refuse such a path.
+        - `brackets`: for Itô models, what to do with a path without brackets.
+            `"realised"`: use products of observed increments
+            ([`arborax.SampledPath.realised_brackets`][]), zero for time added by
+            [`arborax.add_time`][]. `None`: raise an error.
         - `dtype`: of the weights.
         - `key`: a JAX random key. Needed unless every part is given.
         """

@@ -59,12 +59,12 @@ def brownian_areas(
       $\sigma_{ij}^2 = \frac{3}{28} h^2 (C_i + c)(C_j + c) + \frac{144}{28} h (K_i^2 +
       K_j^2)$, $C_i$ exponential. Conditional variances given $W, H, K$ are exact, and
       so are $E A_{ij}^4$ and $E A_{ij}^2 A_{ik}^2$.
-    - `None`: only increments are drawn; `space_time` and `areas` are zero. Enough for
-      noise that commutes; otherwise strong order 1 is lost.
+    - `None`: only increments are drawn; `space_time` and `areas` are zero. This is
+      enough for noise that commutes; otherwise strong order 1 is lost.
 
-    Both are approximations in law. Solutions have order 1 in the Wasserstein distance
-    of Davie and Foster, and order 1 path by path with respect to a driver of that law,
-    but they do not follow a Brownian path that was given beforehand: for that use
+    `"davie"` and `"foster"` are approximations in law. Solutions have order 1 in the
+    Wasserstein distance of Davie and Foster, and order 1 path by path with respect to a
+    driver of that law. They do not follow a given Brownian path: for that, use
     [`arborax.rough_path`][] on its fine grid.
 
     **Arguments:**
@@ -78,9 +78,9 @@ def brownian_areas(
 
     **Returns:**
 
-    A [`arborax.BrownianSteps`][]; [`arborax.rough_path_from_areas`][] makes it a
-    control. Cost per step: for `"foster"` $3 d$ normal, $d$ exponential and
-    $d(d-1)/2$ uniform numbers, for `"davie"` $2 d + d(d-1)/2$ normal ones.
+    A [`arborax.BrownianSteps`][]; [`arborax.rough_path_from_areas`][] turns it into a
+    control. Cost per step: $3 d$ normal, $d$ exponential and $d(d-1)/2$ uniform numbers
+    for `"foster"`, $2 d + d(d-1)/2$ normal ones for `"davie"`.
 
     ??? cite "Reference"
 

@@ -18,7 +18,7 @@ from ._tables import merge, read_frame, stack, write_frame
 
 
 class SampledPath(eqx.Module):
-    """A path, or a batch of paths, known at samples: times, values and what is missing.
+    """A sampled path, or a batch of them: times, values, and which values are missing.
 
     !!! example
 
@@ -37,9 +37,9 @@ class SampledPath(eqx.Module):
     exactly zero.
 
     Realised brackets ([`arborax.SampledPath.realised_brackets`][]) use observed
-    increments only, never a value that interpolation filled in. A filled, augmented or
-    cut path keeps these increments as `ticks`. Channels of finite variation, such as
-    time, have no bracket.
+    increments only, never a value filled in by interpolation. A path that was filled,
+    augmented or cut keeps these increments as `ticks`. Channels of finite variation,
+    such as time, have no bracket.
     """
 
     ts: Float[Array, "*#batch times"]
@@ -66,25 +66,26 @@ class SampledPath(eqx.Module):
     ):
         """**Arguments:**
 
-        - `ts`: times `(times,)` or `(..., times)`, strictly increasing. May have
-            another floating dtype than `xs`.
-        - `xs`: values `(..., times, channels)`, real floating. One point is legal.
+        - `ts`: times `(times,)` or `(..., times)`, strictly increasing. Their floating
+            dtype may differ from that of `xs`.
+        - `xs`: values `(..., times, channels)`, real floating. A single point is
+            allowed.
         - `mask`: boolean, True where observed: `(..., times)` for whole points or
             `(..., times, channels)`. Masked values may be NaN.
         - `lengths`: number of valid points `(...)`, between 1 and `times`. All
             later entries of any argument are ignored.
         - `brackets`: increments of the quadratic covariation over each step,
             `(..., times - 1, channels, channels)`, symmetric. They belong to the
-            process and not to its samples, so the mask does not touch them.
-        - `finite_variation`: numbers of the channels of finite variation, such as
-            time. Their brackets are zero; [`arborax.add_time`][] marks its own.
+            process and not to its samples, so the mask does not apply to them.
+        - `finite_variation`: indices of the channels of finite variation, such as time.
+            Their brackets are zero. [`arborax.add_time`][] marks the channel it adds.
         - `ticks`: observed increments `(..., times - 1, channels)`, each at the step at
             which its later observation arrives. `None`: those of the observed values of
-            `xs`. Filling, augmentations and cuts set it.
+            `xs`. Filling, augmenting and cutting set it.
         - `interpolated`: whether missing values were filled by interpolation; set by
-            `filled`. Left-point sums of such a path are refused.
-        - `check`: whether values are checked, not only shapes and dtypes: an error if
-            they are known now, NaN inside compiled code.
+            `filled`. Left-point sums of such a path raise an error.
+        - `check`: whether to check values as well as shapes and dtypes. Bad values
+            raise an error, or become NaN in compiled code.
         """
         given = dict(ts=ts, xs=xs, mask=mask, lengths=lengths, brackets=brackets)
         xs = as_values("xs", xs)
@@ -118,9 +119,9 @@ class SampledPath(eqx.Module):
 
         - `arrays`: a list of `(times, channels)`, or of `(times,)` for one channel.
             NaN marks a missing value.
-        - `times`: one array for all, of which shorter series take the beginning; or a
-            list of arrays; numbers, or dates, which become seconds from the first.
-            `None`: 0, 1, 2 and so on.
+        - `times`: one array for all series (shorter ones use its beginning), or a list
+            of arrays. Numbers, or dates, which become seconds since the first. `None`:
+            0, 1, 2 and so on.
         """
         return _from_numpy(*stack(arrays, times))
 
@@ -129,7 +130,7 @@ class SampledPath(eqx.Module):
         """One path from channels that were observed at different times: its times are
         those of all channels together, with a mask.
 
-        Brackets of such a path: see [`arborax.SampledPath.realised_brackets`][].
+        For its brackets, see [`arborax.SampledPath.realised_brackets`][].
 
         **Arguments:**
 
@@ -149,25 +150,25 @@ class SampledPath(eqx.Module):
     ) -> "SampledPath":
         """Paths from a data frame of pandas, polars or pyarrow, one row per time.
 
-        Missing values become a mask. Rows that are out of order or repeat a time are
-        refused by their number, counted from 0.
+        Missing values become a mask. A row that is out of order or repeats a time
+        raises an error that names the row, counted from 0.
 
-        Dates become numbers, counted in whole nanoseconds and stored in float64. Where
-        JAX is not in x64 mode it stores them in float32: seconds over one day are then
-        exact to 4 ms, and stamps that become equal are refused.
+        Dates become numbers, counted in whole nanoseconds and stored in float64. If JAX
+        is not in x64 mode, it stores them in float32: seconds over one day are then
+        exact to 4 ms, and stamps that become equal raise an error.
 
         **Arguments:**
 
         - `df`: the frame.
-        - `time`: the column of times: dates, durations or numbers, which are taken as
-            they are. `None`: the index of a pandas frame if it has dates, otherwise
-            the row number.
-        - `group`: the column that says to which path a row belongs. `None`: all rows
+        - `time`: the column of times: dates, durations, or numbers (used unchanged).
+            `None`: the index of a pandas frame if it has dates, otherwise the row
+            number.
+        - `group`: the column that says which path a row belongs to. `None`: all rows
             are one path, without a batch axis.
         - `channels`: columns of numbers. `None`: all others.
         - `unit`: of time, for dates and durations.
-        - `origin`: where dates are counted from: the first row of each group, or the
-            first date of the frame.
+        - `origin`: where to count dates from: the first row of each group, or the first
+            date of the frame.
 
         **Returns:**
 
@@ -234,7 +235,8 @@ class SampledPath(eqx.Module):
         return jnp.diff(self.filled().ts, axis=-1)
 
     def increments(self) -> Float[Array, "..."]:
-        """Increments `(..., times - 1, channels)` once filled; zero on padding."""
+        """Increments `(..., times - 1, channels)` of the filled path; zero on
+        padding."""
         return jnp.diff(self.filled().xs, axis=-2)
 
     def observed_increments(self) -> Float[Array, "..."]:
@@ -287,14 +289,14 @@ class SampledPath(eqx.Module):
 
         **Arguments:**
 
-        - `estimator`: `"previous-tick"`, as above. Never negative, but blind to the
+        - `estimator`: `"previous-tick"`, as above: never negative, but blind to the
             covariation of channels that are never observed at the same time.
             `"hayashi-yoshida"`: all products of increments over overlapping intervals,
             each at the step at which the later one arrives (Hayashi & Yoshida, "On
             covariance estimation of non-synchronously observed diffusion processes",
-            2005). Unbiased for channels observed at different times, equal to the
-            other if all are observed together, and not always non-negative. It needs
-            the mask, so it is taken before the path is filled, augmented or cut.
+            2005). It is unbiased for channels observed at different times, equals the
+            other estimator if all channels are observed together, and may be negative.
+            It needs the mask: use it before the path is filled, augmented or cut.
         """
         return realised_brackets(self, estimator)
 

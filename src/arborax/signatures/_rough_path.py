@@ -154,23 +154,28 @@ def rough_path(
     **Arguments:**
 
     - `ts`: times `(times,)`, strictly increasing; `None` if `xs` is a
-        [`arborax.SampledPath`][], which brings its own.
+        [`arborax.SampledPath`][], which has its own times.
     - `xs`: values `(times, dim)`, or a `SampledPath` (masks, lengths and brackets are
-        honoured). Use `jax.vmap` for batches.
+        respected). Use `jax.vmap` for batches.
     - `alg`: the algebra.
-    - `knots`: `(windows + 1,)`, strictly increasing, within the sampled times. They
-        need not fall on samples: the path is linear, and its bracket grows linearly,
-        between samples.
+    - `knots`: `(windows + 1,)`, strictly increasing, within the sampled times. Knots
+        may lie between samples, where the path is linear and its bracket grows
+        linearly.
     - `brackets`: as in [`arborax.signature`][]. With brackets the control is Itô,
         without them Stratonovich (`control.calculus`). Realised brackets belong to the
         step at which an observation arrives; a knot inside a step divides them in
         proportion to time.
-    - `window`: number of steps per window, instead of `knots`. The last window is
-        padded by its last point. Without both, each step is a window.
+    - `window`: number of steps per window, instead of `knots`. A shorter last window is
+        padded with its last point. With neither `knots` nor `window`, there is one
+        window per step.
     - `basepoint`: prepend a zero sample ([`arborax.add_basepoint`][]), so that the
         control also knows the level at which the path starts.
     - `max_points`: needed only when `ts` is traced, see
         [`arborax.windows_by_time`][].
+
+    **Returns:**
+
+    A [`arborax.RoughPath`][], the control of [`arborax.solve`][] and of the models.
     """
     if isinstance(xs, SampledPath):
         if ts is not None:

@@ -222,34 +222,34 @@ def signature(
         ```
 
     Each segment contributes $\exp_*(\ell)$ with $\ell = \sum_i \delta X^i\, \bullet_i -
-    \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$, and segments are multiplied in order
-    (Chen's identity). The leading 1 is not stored.
+    \tfrac12 \sum_{ij} \delta A^{ij} [j]_i$. Segments are multiplied in order (Chen's
+    identity). The leading 1 is not stored.
 
-    Cost: a few batched matrix products over time, then one sparse linear map. For `B`
-    steps in a block (at most 256) value and gradient take memory `O(B * size^(3/4) +
-    size + length * dim)` per path (with brackets `dim^2`): it does not grow with
-    `length * size`. Second derivatives keep one signature per block.
+    Cost: a few batched matrix products over time and one sparse linear map. Memory per
+    path, gradient included, is `O(B * size^(3/4) + size + length * dim)` for blocks of
+    `B <= 256` steps (with brackets, `dim^2` instead of `dim`). It does not grow with
+    `length * size`. Second derivatives also keep one signature per block.
 
     **Arguments:**
 
     - `path`: array `(..., times, dim)` or a [`arborax.SampledPath`][]. A single point
-        has the unit signature (zeros). Repeated points contribute nothing.
-    - `alg`: the algebra, with `dim` channels. An algebra of your own works through its
-        interface: its elementary steps say what a step of the path is.
-    - `brackets`: increments of the quadratic covariation. `None`: canonical
-        (Stratonovich, piecewise linear) lift. `"realised"`: $\delta X \delta X^\top$ of
-        the observed increments, zero for channels of finite variation, see
-        [`arborax.SampledPath.realised_brackets`][]. Mark time in the first channel by
-        `SampledPath(ts, xs, finite_variation=(0,))`. Array `(..., times - 1, dim,
-        dim)`: supplied, symmetric, differentiable. `"left-point"`: left-point iterated
-        sums of all channels, at every depth; missing values are carried forward, and a
-        path that was interpolated is refused. `Shuffle` refuses brackets, `Ito`
-        requires them.
+        gives the unit signature (zeros). Repeated points contribute nothing.
+    - `alg`: the algebra, with `dim` channels. Your own algebra works too: its
+        `elementary_step` defines what one step of the path contributes.
+    - `brackets`: increments of the quadratic covariation. `Ito` requires them,
+        `Shuffle` takes none. `None`: the canonical lift (Stratonovich, piecewise
+        linear). `"realised"`: $\delta X \delta X^\top$ of the observed increments, see
+        [`arborax.SampledPath.realised_brackets`][]; zero for channels of finite
+        variation, such as time in the first channel of `SampledPath(ts, xs,
+        finite_variation=(0,))`. `"left-point"`: left-point iterated sums of all
+        channels, at every depth. Missing values are then carried forward, and an
+        interpolated path raises an error. An array `(..., times - 1, dim, dim)`: your
+        own, symmetric; it may be differentiated.
 
     **Returns:**
 
-    Array `(..., alg.size)` of the dtype of the path. A path with values that are not
-    finite is refused; inside compiled code its result is NaN throughout.
+    Array `(..., alg.size)` of the dtype of the path. Non-finite values raise an error;
+    in compiled code the whole signature of such a path is NaN.
     """
     read = read_path(path, alg, brackets)
     return read.guard(_of_values(signature_of_steps, alg, read.brackets, read.values))
@@ -258,12 +258,12 @@ def signature(
 def log_signature(
     path: Any, alg: AbstractHopfAlgebra, brackets: Any = None
 ) -> Float[Array, "..."]:
-    """Log-signature of a path: what its signature holds, in fewer numbers.
+    """Log-signature of a path: the same information as its signature, in fewer numbers.
 
-    The coordinates are those of `alg.primitive_basis`. For `Shuffle`, `Ito` and
-    `MuntheKaasWright` these are coefficients of bracketed Lyndon words, for
-    `GrossmanLarson` pairings with trees. Arguments and cost as in
-    [`arborax.signature`][]: the logarithm is taken in words, where it is cheapest.
+    The coordinates are those of `alg.primitive_basis`: coefficients of bracketed Lyndon
+    words for `Shuffle`, `Ito` and `MuntheKaasWright`, pairings with trees for
+    `GrossmanLarson`. Arguments and cost are those of [`arborax.signature`][]; the
+    logarithm is taken over words, where it is cheapest.
 
     **Returns:**
 

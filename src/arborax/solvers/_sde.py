@@ -73,11 +73,11 @@ def solve_sde(
     r"""Simulate paths of $dY = f(t, Y)\,dt + g(t, Y)\,dW$, Itô or Stratonovich, in flat
     space or on a manifold.
 
-    The noise is drawn window by window, as Brownian increments with Lévy areas
-    ([`arborax.brownian_areas`][], which says in what sense), and [`arborax.solve`][]
-    does the rest. The strong order is 1 for any noise, and states stay on their
-    manifold. An Itô equation on a manifold is meant with respect to the connection of
-    the geometry.
+    The noise is drawn window by window, as Brownian increments and approximate Lévy
+    areas ([`arborax.brownian_areas`][] says what is exact), and [`arborax.solve`][]
+    does the rest. The strong order is 1 for any noise, with respect to the driver that
+    is drawn, and states stay on their manifold. An Itô equation on a manifold is
+    defined by the connection of the geometry.
 
     !!! example
 
@@ -101,10 +101,10 @@ def solve_sde(
     - `y0`: the initial state, a point of the geometry, shared by all paths.
     - `ts`: `(times,)`, strictly increasing, at least two: the solution starts at
         `ts[0]` and is saved at all of them.
-    - `key`: a JAX random key. The noise depends on it and on the number of the path,
-        and on nothing else: other parameters, or more paths, do not change it.
-        Derivatives with respect to `args`, `y0` and arrays in the callables, of any
-        order, are taken along fixed noise.
+    - `key`: a JAX random key. The noise depends only on the key, the path's index and
+        the windows, so changing parameters or adding paths does not change it.
+        Derivatives of any order, with respect to `args`, `y0` and arrays in the
+        callables, hold the noise fixed.
     - `calculus`: `"ito"` or `"stratonovich"`.
     - `geometry`: where the state lives; by default Euclidean, from the shape of `y0`.
     - `args`: passed to the callables; any PyTree.
@@ -119,14 +119,15 @@ def solve_sde(
     - `antithetic`: paths come in pairs, the second driven by $-W$ with the same areas.
     - `solver`: the scheme inside a window. `None`: `Heun()` in flat space, `CFEES25()`
         elsewhere, and `CF4()` if `weak_order` is 2.
-    - `substeps`: number of steps of the scheme in each window.
+    - `substeps`: number of solver steps per window.
     - `chunk`: how many paths (or pairs) are computed at a time, which bounds the memory
-        of value and gradient. `None`: as many as keep log-signatures to some megabytes.
+        of value and gradient. `None`: as many as keep their log-signatures within a few
+        megabytes.
     - `adjoint`: as in [`arborax.solve`][].
-    - `throw`: whether failure of any path is an error, as in [`arborax.solve`][].
+    - `throw`: whether a failure of any path is an error, as in [`arborax.solve`][].
 
-    Coefficients must be smooth where the paths go. The square root of Heston and CIR is
-    not, at zero: see [`arborax.square_root_driver`][].
+    Coefficients must be smooth wherever the paths go. The square root in the Heston and
+    CIR models is not smooth at zero: see [`arborax.square_root_driver`][].
 
     **Returns:**
 

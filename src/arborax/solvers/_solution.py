@@ -81,9 +81,9 @@ class Solution(eqx.Module):
     - `ys`: the states, with leading axis `times`.
     - `result`: a member of [`arborax.RESULTS`][]. Compare it with `RESULTS.successful`,
         or print it.
-    - `stats`: numbers of windows and steps.
-    - `dense`: the data that `evaluate` needs, or `None`.
-    - `states`: the states at the knots for `evaluate`; `None` if they are `ys`.
+    - `stats`: the numbers of windows and steps.
+    - `dense`: what `evaluate` needs, or `None` if it was not kept.
+    - `states`: the states at the knots, for `evaluate`; `None` if they are `ys`.
     """
 
     ts: Real[Array, " times"]
@@ -94,13 +94,13 @@ class Solution(eqx.Module):
     states: PyTree[Array] | None = None
 
     def evaluate(self, t: Any) -> PyTree[Array]:
-        """States at any times within the knots, as `SaveAt(ts=..)` gives them. The
-        `interpolation` of the solve says how they are found.
+        """States at any times within the knots, the same as from `SaveAt(ts=..)`. The
+        `interpolation` of the solve decides how they are found.
 
         **Arguments:**
 
-        - `t`: a time, or an array of times. Known times outside the knots are an error;
-            in compiled code their states are NaN.
+        - `t`: a time, or an array of times. Times outside the knots raise an error; in
+            compiled code their states are NaN.
 
         **Returns:**
 
@@ -117,7 +117,7 @@ class Solution(eqx.Module):
         knots = self.dense.knots
         if knots.ndim != 1:
             raise ValueError(
-                "this is a batch of solutions. Evaluate it by "
+                "this is a batch of solutions. Evaluate it with "
                 "`jax.vmap(lambda sol: sol.evaluate(t))(sol)`."
             )
         ts, _ = as_times(t, knots)

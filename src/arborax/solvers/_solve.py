@@ -152,8 +152,8 @@ def solve(
 
     In each window the state follows, for unit time, the flow of the window field
     $L = \sum_p \lambda^p F(p)$ of the log-signature $\lambda$ of the driver
-    ([`arborax.lift`][]). Cost: one scan over the windows, with as many evaluations of
-    the window field per window as the scheme has stages. Batch with `jax.vmap`.
+    ([`arborax.lift`][]). Cost: one scan over the windows; each solver step evaluates
+    the window field once per stage of the scheme. Batch with `jax.vmap`.
 
     A control with brackets gives the Itô solution with respect to the connection of
     the geometry. A control without brackets gives the Stratonovich solution, in the
@@ -181,25 +181,25 @@ def solve(
     - `solver`: the scheme inside a window; by default `CFEES25`, or for
         [`arborax.LinearFields`][] the exact flow, `Magnus`. In flat space an explicit
         Diffrax Runge-Kutta solver such as `diffrax.Tsit5()` works directly; on other
-        geometries wrap it by [`arborax.RKMK`][].
-    - `substeps`: number of steps of the scheme in each window.
-    - `args`: passed to `fields(t, y, args)`; any PyTree. Its arrays are differentiated,
-        with either adjoint.
-    - `saveat`: a `diffrax.SaveAt`, with its meaning there; a step is a window.
-        `SaveAt(t1=True)` saves the last state only, `SaveAt(ts=times)` states at given
-        times within the knots, in any order, `SaveAt(t0=True, steps=True)` those at all
-        knots. By default states at all knots are saved, with what `sol.evaluate` needs:
-        the control and the fields; in a batch, a copy per element. Other choices keep
+        geometries wrap it in [`arborax.RKMK`][].
+    - `substeps`: number of solver steps per window.
+    - `args`: passed to `fields(t, y, args)`; any PyTree. Gradients with respect to its
+        arrays work with either adjoint.
+    - `saveat`: a `diffrax.SaveAt`, where "steps" means windows. `SaveAt(t1=True)` saves
+        the last state only, `SaveAt(ts=times)` the states at given times within the
+        knots, in any order, `SaveAt(t0=True, steps=True)` those at all knots. By
+        default states at all knots are saved, together with the control and the fields
+        that `sol.evaluate` needs (in a batch, one copy per element). Other choices keep
         these only with `dense=True`.
-    - `interpolation`: how states between knots are found from that at the start of
-        their window: `"log-ode"` solves the window again with the log-signature up to
-        that time, and is as rough as the driver; `"geodesic"` is cheaper, and smooth
-        between knots; `"linear"` is for flat spaces.
+    - `interpolation`: how to find states between knots. `"log-ode"` solves the window
+        again with the log-signature up to that time; it is as rough as the driver.
+        `"geodesic"` is cheaper, and smooth between knots. `"linear"` is for flat
+        spaces.
     - `adjoint`: [`arborax.CheckpointedAdjoint`][] or [`arborax.ReversibleAdjoint`][].
-    - `throw`: whether failure is an error. A failed solve then raises a `ValueError`;
-        in compiled code all its states are NaN, and `result` says why (within
-        [`arborax.debug_checks`][] compiled code raises). With `throw=False` states are
-        left as they are: look at `result`.
+    - `throw`: if true, a failed solve raises a `ValueError`; in compiled code all its
+        states are NaN, and `result` says why (within [`arborax.debug_checks`][]
+        compiled code raises too). If false, states are returned as they are: check
+        `result`.
 
     **Returns:**
 

@@ -27,17 +27,19 @@ def export(
     dtype: Any = None,
     platforms: Sequence[str] = ("cpu", "cuda", "tpu"),
 ) -> None:
-    """Writes a model as StableHLO, weights included, for programs that have JAX alone.
+    """Writes a model as StableHLO, weights included, for use with JAX but without
+    arborax.
 
-    The file is a zip archive of functions serialised by `jax.export`, which keeps them
-    readable by later versions of JAX:
+    The file is a zip archive of functions serialised by `jax.export`, which later
+    versions of JAX can read:
 
     - `predict(ts, xs)`, if `times` is given: outputs for a batch of any size, from
-        `ts (times,)` and `xs (batch, times, channels)`. Itô models that do not realise
-        their brackets take `brackets (batch, times - 1, channels, channels)` as well.
+        `ts (times,)` and `xs (batch, times, channels)`. Itô models without
+        `brackets="realised"` also take `brackets (batch, times - 1, channels,
+        channels)`.
     - `start(t, x)` and `update(state, t, x)` (with `bracket` for those Itô models), if
-        `stream`: a causal model sample by sample. Both return a state, a list of
-        arrays, and the outputs.
+        `stream` is true: a causal model, sample by sample. Both return a state, which
+        is a list of arrays, and the outputs.
 
     **Arguments:**
 
@@ -45,10 +47,10 @@ def export(
     - `path`: the file to write.
     - `times`: samples per path of `predict`.
     - `stream`: whether to write `start` and `update`.
-    - `finite_variation`: channels without a bracket, such as time, for models that
-        realise their brackets; as in [`arborax.SampledPath`][].
+    - `finite_variation`: channels without a bracket, such as time, for models with
+        `brackets="realised"`; as in [`arborax.SampledPath`][].
     - `dtype`: of all arguments; by default that of the weights.
-    - `platforms`: where the functions will run.
+    - `platforms`: where the functions are to run.
 
     !!! example
 

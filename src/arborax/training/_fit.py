@@ -56,18 +56,17 @@ def fit(
 ) -> FitResult:
     """Trains a model and returns the best one, judged by a validation metric.
 
-    The step is compiled once, and your model is not changed. All randomness follows
-    from `key` and the number of the step, so a run that was killed and resumed ends
-    with the same result, bit for bit.
+    The step is compiled once, and your model is not modified. All randomness is derived
+    from `key` and the step number, so a run that was killed and resumed ends with the
+    same result, bit for bit.
 
     **Arguments:**
 
     - `model`: any `eqx.Module` (or pytree of arrays).
     - `data`: a pytree of arrays with a common leading axis, shuffled in each epoch
-        (NumPy arrays stay on the host, JAX arrays on their device); or a function
-        `data(key, step)` that returns a batch, always of the same shapes: a pure
-        function of its arguments. In several processes it returns the whole batch in
-        each.
+        (NumPy arrays stay on the host, JAX arrays on their device); or a pure function
+        `data(key, step)` that returns a batch, always of the same shapes. With several
+        processes, it returns the whole batch in each of them.
     - `objective`: `objective(model, batch, key) -> loss` or `(loss, aux)`, with `loss`
         a real scalar over the whole batch. Fresh noise is drawn from `key`. Scalars in
         `aux` are recorded; all of `aux` is reported if the loss is not finite.
@@ -81,16 +80,17 @@ def fit(
         then validated, selected and returned, which helps with noisy objectives. It
         covers about `1 / (1 - average)` steps, and fewer early on: the decay at step
         `n` is `min(average, (1+n)/(10+n))`.
-    - `steps` or `epochs`: how long; exactly one. Epochs only with data in memory.
-    - `batch_size`: for data in memory; default all of it. A last partial batch is left
-        out of the epoch.
+    - `steps`, `epochs`: how long to train; give exactly one. Epochs need data in
+        memory.
+    - `batch_size`: for data in memory; by default all of it. Each epoch drops a last,
+        partial batch.
     - `validation`: passed to the metric; without a metric, a pytree like `data`.
     - `metric`: `metric(model, validation, key) -> value` or `(value, dictionary)`,
         always with the same key. It is not compiled: use `eqx.filter_jit` inside where
         it is slow. Default: the mean of the objective over `validation`.
     - `mode`: `"min"` or `"max"`: whether a small or a large metric is good.
     - `validate_every`: steps between validations; default one epoch, or a twentieth of
-        the run. The model before the first step counts too.
+        the run. The initial model is validated too, and may win.
     - `patience`: stop after this many validations in a row without a better metric.
     - `trainable`: a filter, as in `eqx.partition`; other arrays stay as they are.
     - `checkpoint`: a folder for checkpoints (or an object such as `OrbaxCheckpoints`).
@@ -102,8 +102,8 @@ def fit(
         old checkpoints in the folder are removed.
     - `log`: a JSONL file, overwritten or, in a resumed run, continued; default
         `log.jsonl` in the checkpoint folder, if there is one.
-    - `log_every`: steps between its training records.
-    - `trackers`: further trackers, see `arborax.training.trackers`.
+    - `log_every`: steps between training records.
+    - `trackers`: more trackers, see `arborax.training.trackers`.
     - `progress`: whether to show a bar with the time left; or a function
         `(total, initial)` that makes one.
     - `hooks`: functions of an `Event`; one that returns `True` ends the run.
@@ -112,8 +112,8 @@ def fit(
 
     **Returns:**
 
-    A `FitResult`. A loss or gradient that is not finite, Ctrl-C and a hook end the run
-    without an exception: see its `stop` and `message`.
+    A `FitResult`. A non-finite loss or gradient, Ctrl-C or a hook ends the run without
+    an exception: see its `stop` and `message`.
 
     !!! example
 

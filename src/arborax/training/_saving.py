@@ -10,17 +10,17 @@ from ._structure import Reader, Writer
 
 
 def save(path: str | os.PathLike, model: Any) -> None:
-    """Saves a model in one file: JSON header, then the raw bytes of its arrays.
+    """Saves a model in one file: a JSON header, then the raw bytes of its arrays.
 
     The header describes the model completely and names its classes and functions: no
-    code, no pickle. Register classes and functions of your own first
-    ([`arborax.register`][]). The file appears whole or not at all.
+    code, no pickle. Register your own classes and functions first
+    ([`arborax.register`][]). The file is written atomically.
 
     **Arguments:**
 
     - `path`: the file to write; an existing one is replaced.
     - `model`: an `eqx.Module`, or lists, tuples and dictionaries of modules, arrays,
-        numbers and strings. Arrays keep their dtype and every bit.
+        numbers and strings. Arrays are stored exactly.
 
     !!! example
 
@@ -41,13 +41,13 @@ def save(path: str | os.PathLike, model: Any) -> None:
 
 
 def load(path: str | os.PathLike) -> Any:
-    """Loads a model that [`arborax.save`][] wrote, equal in every bit.
+    """Loads a model written by [`arborax.save`][], identical bit for bit.
 
     **Returns:**
 
     The model. Raises `FileFormatError` (a `ValueError`) if the file was not written by
     `save`, is damaged or truncated, has a newer format, or names a class that is not
-    registered here.
+    registered in this process.
     """
     source = str(path)
     with open(path, "rb") as file:
