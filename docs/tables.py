@@ -4,9 +4,10 @@
 `<!-- NAME: end -->`, and a test compares, so that no figure there is typed by hand.
 """
 
+import dataclasses
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from arborax_experiments.recovery.tables import (
     PUBLISHED as PPG_DALIA,
 )
 from arborax_experiments.rotations.tables import (
+    COMMAND as OXFORD_COMMAND,
     LABELS as ROTATION_LABELS,
     PUBLISHED as ROTATIONS,
 )
@@ -43,10 +45,24 @@ def _plain(
 def _markdown(
     header: list[str], lines: list[tuple[str, list[str]]], results: list[dict[str, Any]]
 ) -> str:
-    """A table and the sentence that says how it was made."""
+    """A table, and the commands that made it."""
+    return f"{_rows(header, lines)}\n\n{_made(results)}"
+
+
+def _rows(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
     out = [header, ["---"] * len(header), *([label, *cells] for label, cells in lines)]
-    rows = ["| " + " | ".join(row) + " |" for row in out]
-    return "\n".join([*rows, "", f"`{provenance(results)}`"])
+    return "\n".join("| " + " | ".join(row) + " |" for row in out)
+
+
+def _made(results: list[dict[str, Any]]) -> str:
+    """The commands that made some results, with dates and commits."""
+    return f"```text\n{provenance(results)}\n```"
+
+
+def _several(tables: Iterable[Table], results: list[dict[str, Any]]) -> str:
+    """Tables of the same results, and the commands that made them."""
+    parts = [_rows([t.title, *t.columns], t.lines) for t in tables]
+    return "\n\n".join([*parts, _made(results)])
 
 
 def printed(name: str) -> str:
@@ -138,8 +154,7 @@ def power() -> str:
     ]
     header = [f"{found['pairs']} tests of {found['paths']} paths"]
     header += ["rejected at 5 %", "median p"]
-    rows = [header, ["---"] * 3, *([label, *cells] for label, cells in lines)]
-    text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    text = _rows(header, lines)
     gaps = "; ".join(
         f"{name}: {100 * own:.2f} against {100 * floor:.2f}"
         for name, (own, floor) in found["bracket"].items()
@@ -296,14 +311,7 @@ def readme() -> str:
 def brackets() -> str:
     """Every score by rate, and gains over the geometric objective."""
     results = collect("brackets", [ROOT / "results"])
-    parts = []
-    for one in find_task("brackets").tables(results)[:6]:
-        lines = [(label, cells) for label, cells in one.lines]
-        parts.append(_markdown([one.title, *one.columns], lines, results))
-    made = f"`{provenance(results)}`"
-    return (
-        "\n\n".join(part.removesuffix(made).strip() for part in parts) + f"\n\n{made}"
-    )
+    return _several(find_task("brackets").tables(results)[:6], results)
 
 
 def sequences() -> str:
@@ -311,48 +319,41 @@ def sequences() -> str:
     task, parts = find_task("sequences"), []
     for title, group in task.groups(collect("sequences", [ROOT / "results"])).items():
         random = "70/15/15" in title
-        accuracy, cost, _ = task.tables(group)
-        for one in [accuracy] if random else [accuracy, cost]:
-            name = f"{one.title}, {'70/15/15' if random else 'official split'}"
-            parts.append(_markdown([name, *one.columns], one.lines, group))
+        split = "70/15/15" if random else "official split"
+        found = [
+            dataclasses.replace(one, title=f"{one.title}, {split}")
+            for one in task.tables(group)[: 1 if random else 2]
+        ]
+        parts.append(_several(found, group))
     return "\n\n".join(parts)
 
 
 def state_tracking() -> str:
     """Letters and paths told right."""
     results = collect("state-tracking", [ROOT / "results"])
-    tables = [
-        t for t in find_task("state-tracking").tables(results) if t.title != "runs"
-    ]
-    parts = [_markdown([t.title, *t.columns], t.lines, results) for t in tables]
-    made = f"`{provenance(results)}`"
-    return "\n\n".join([p.removesuffix(made).strip() for p in parts] + [made])
+    tables = find_task("state-tracking").tables(results)
+    return _several((t for t in tables if t.title != "runs"), results)
 
 
 def brackets_short() -> str:
     """The main score and its paired differences."""
     results = collect("brackets", [ROOT / "results"])
     first, _, _, _, gains, *_ = find_task("brackets").tables(results)
-    made = f"`{provenance(results)}`"
-    parts = [_markdown([t.title, *t.columns], t.lines, results) for t in (first, gains)]
-    return parts[0].removesuffix(made) + parts[1]
+    return _several([first, gains], results)
 
 
 def not_reproduced() -> str:
     """Published figures whose data are not available, with the commands that would
     reproduce them."""
     lines = []
-    oxford = "arborax run so-rotation --model all --setting paper --set folder=FOLDER"
     for model, (_, *angles) in ROTATIONS.items():
         cells = ", ".join(f"{angle:.2f}" for angle in angles)
-        label = f"Oxford Multimotion, {ROTATION_LABELS[model]}"
-        lines.append((label, [f"RGE {cells}", f"`{oxford}`"]))
+        lines.append((f"Oxford Multimotion, {ROTATION_LABELS[model]}", f"RGE {cells}"))
     for label, value in PPG_DALIA.items():
-        words = label.split(";")[0]
-        lines.append((f"PPG-DaLiA, {words}", [f"MSE {value:g}", f"`{PPG_COMMAND}`"]))
-    rows = [["not reproduced: data not available", "published", "command"], ["---"] * 3]
-    rows += [[label, *cells] for label, cells in lines]
-    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+        lines.append((f"PPG-DaLiA, {label.split(';')[0]}", f"MSE {value:g}"))
+    header = ["not reproduced: data not available", "published"]
+    rows = _rows(header, [(label, [printed]) for label, printed in lines])
+    return f"{rows}\n\n```text\n{OXFORD_COMMAND}\n{PPG_COMMAND}\n```"
 
 
 def draw() -> None:

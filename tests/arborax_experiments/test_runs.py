@@ -331,7 +331,10 @@ def test_command_line(result, folder, capsys, monkeypatch):
     main(["config", "rough-bergomi", "--preset", "paper"])
     assert "batch = 1024" in capsys.readouterr().out
     with pytest.raises(SystemExit):
-        main(["run", "rough-bergomi", "--model", "nothing"])
+        main(["run", "rough-bergomi", "--model", "bnrde", "nothing"])
+    with pytest.raises(SystemExit, match="name its experiment"):
+        main(["report", "--file", "page.html", "--folders", str(folder)])
+    assert not pathlib.Path("page.html").exists()
     with pytest.raises(SystemExit, match="no experiment 'unknown'.*rough-bergomi"):
         main(["table", "unknown"])
     # What is missing and the command that fetches it, without a traceback.

@@ -21,7 +21,14 @@ from arborax_experiments.rotations import (
 from arborax_experiments.rotations.data import make_training
 from arborax_experiments.rotations.motions import KINDS
 from arborax_experiments.rotations.scores import errors
-from arborax_experiments.rotations.tables import cross_tables, noisy_table, RATIO
+from arborax_experiments.rotations.tables import (
+    COMMAND,
+    cross_tables,
+    noisy_table,
+    PUBLISHED,
+    PUBLISHED_COLUMNS,
+    RATIO,
+)
 from arborax_experiments.rotations.task import angle_error
 from arborax_experiments.rotations.test_sets import FROZEN, make_test_sets
 
@@ -93,6 +100,52 @@ def test_result(result, folder):
     assert place.name == "arborax-smoke-gru-front=sg-1"
     assert str(folder) not in text
     assert "folder=FOLDER" in json.loads(text)["command"]
+
+
+def _oxford(place):
+    """Files of the form of the Oxford Multimotion data: two boxes, 100 Hz, 1.5 s."""
+    place.mkdir()
+    for number, kind in enumerate(PUBLISHED_COLUMNS[1:], 1):
+        lines = ["time_sec,time_nsec,object,x,y,z,qx,qy,qz,qw"]
+        for k in range(150):
+            half = number * k / 200
+            turn = f"0,0,{np.sin(half)},{np.cos(half)}"
+            for box in ("box1", "box2"):
+                lines.append(f"{k // 100},{k % 100}0000000,{box},0,0,0,{turn}")
+        file = place / f"swinging_4_{kind}_vicon.csv"
+        file.write_text("\n".join(lines))
+    return place
+
+
+def test_the_published_table_can_be_made(tmp_path, monkeypatch):
+    """The command that tables print, at the smallest preset, for one row of them."""
+    monkeypatch.chdir(tmp_path)
+    words = [word for word in COMMAND.split() if word not in PUBLISHED]
+    assert len(words) == len(COMMAND.split()) - len(PUBLISHED)
+    words.insert(words.index("--model") + 1, "gru")
+    words[words.index("paper")] = "smoke"
+    words[-1] = f"folder={_oxford(tmp_path / 'oxford')}"
+    main([*words[1:], "--cache", "cache"])
+    results = collect("so-rotation", ["runs"])
+    assert [r["seed"] for r in results] == [1, 2, 3]
+    shown, _ = TASK.tables(results)
+    lines = dict(shown.lines)
+    assert lines["GRU, published"] == ["0.271", "20.25", "20.39", "21.13"]
+    assert shown.columns == PUBLISHED_COLUMNS
+    for column, cell in zip(PUBLISHED_COLUMNS, lines["GRU, 3 seeds"]):
+        ours = [
+            2 * scores["frobenius" if column == "Frobenius" else "all"]
+            for result in results
+            for name, scores in result["scores"].items()
+            if name == "free, noise 0"
+            and column == "Frobenius"
+            or f"_{column}_" in name
+            and name.endswith("box1, 40 Hz, noise 0")
+        ]
+        # Both boxes turn alike.
+        assert len(ours) == 3 and np.mean(ours) > 0
+        digits = 3 if column == "Frobenius" else 2
+        assert cell.split("±")[0] == f"{np.mean(ours):.{digits}f}"
 
 
 def test_references_are_kept(result, folder):

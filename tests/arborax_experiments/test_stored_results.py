@@ -1,16 +1,25 @@
 """Stored results: present presets must give the configurations they were made with."""
 
 import dataclasses
+import itertools as it
 import json
 import pathlib
+import shlex
 
 import equinox as eqx
 import jax.random as jr
 import pytest
 
+from arborax.cli import _commands, _experiments
 from arborax.training import load
 from arborax_experiments import collect, find_task
-from arborax_experiments.harness import parameter_count, read_paths, tasks
+from arborax_experiments.harness import (
+    commands,
+    parameter_count,
+    provenance,
+    read_paths,
+    tasks,
+)
 
 
 RESULTS = pathlib.Path(__file__).parents[2] / "results"
@@ -146,6 +155,38 @@ def test_stored_rows_name_command_and_date(name):
         assert result["command"].startswith(f"arborax run {name} --model")
         assert f"--seed {result['seed']}" in result["command"]
         assert result["date"] and result["cpu_seconds"] > 0
+
+
+def runs_of(words):
+    """The runs that a command line asks for, as the command line reads it."""
+    asked = _commands.parse(words[1:])
+    task = find_task(asked.experiment)
+    changes = _experiments._changes(task, asked.set)
+    shown = {k: v for k, v in changes.items() if k not in task.private}
+    assert set(asked.model) <= set(task.models)
+    given = json.dumps(shown, sort_keys=True)
+    names = it.product(asked.model, asked.seed)
+    return [(asked.setting, asked.preset, *name, given) for name in names]
+
+
+def identity(result):
+    """What tells a stored run from others."""
+    changes = json.dumps(result.get("changes", {}), sort_keys=True)
+    return *(result[k] for k in ("setting", "preset", "model", "seed")), changes
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_commands_of_tables_ask_for_their_rows(name):
+    """Every command that stands at a table or in a file can be read by the command
+    line, and asks for the runs it stands for, each of them once."""
+    task, results = find_task(name), collect(name, [RESULTS])
+    for result in results:
+        assert runs_of(shlex.split(result["command"])) == [identity(result)]
+    for group in task.groups(results).values():
+        asked = [run for words in commands(group) for run in runs_of(words)]
+        assert sorted(asked) == sorted(map(identity, group))
+        printed = provenance(group).splitlines()[:-1]
+        assert [shlex.split(line) for line in printed] == list(commands(group))
 
 
 def test_stored_weights_and_paths_belong_to_rows():

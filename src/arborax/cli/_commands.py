@@ -25,8 +25,8 @@ class Run:
 
     experiment: Experiment
     """Which experiment; `arborax models` lists them."""
-    model: str = "bnrde"
-    """Which model, or `all`; `arborax models EXPERIMENT` lists them."""
+    model: tuple[str, ...] = ("bnrde",)
+    """One model or several, or `all`; `arborax models EXPERIMENT` lists them."""
     preset: Preset = "quick"
     """How large: seconds, minutes, or as published."""
     setting: Setting = "arborax"
@@ -277,12 +277,15 @@ ACTIONS = {
 }
 
 
+def parse(arguments: list[str] | None = None) -> Any:
+    """The command that a command line names, with its arguments."""
+    kinds = {kind.__name__.lower(): kind for kind in ACTIONS}
+    return tyro.extras.subcommand_cli_from_dict(kinds, prog="arborax", args=arguments)
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Parses the command line and runs the command."""
-    kinds = {kind.__name__.lower(): kind for kind in ACTIONS}
-    command = tyro.extras.subcommand_cli_from_dict(
-        kinds, prog="arborax", args=arguments
-    )
+    command = parse(arguments)
     try:
         ACTIONS[type(command)](command)
     except (ImportError, FileNotFoundError) as error:

@@ -26,9 +26,9 @@ def _task(name: str) -> Any:
 
 
 def run(command: Any) -> None:
-    """Runs of one model or all, one seed or several, and their table."""
+    """Runs of some models or all, one seed or several, and their table."""
     laboratory, task = _laboratory(), _task(command.experiment)
-    names = list(task.models) if command.model == "all" else [command.model]
+    names = list(task.models) if command.model == ("all",) else command.model
     for name in names:
         _check_model(task, name)
     changes = _changes(task, command.set)
@@ -95,6 +95,8 @@ def report(command: Any) -> None:
         _task(command.experiment)
         pages = {command.experiment: _results(command)}
     else:
+        if command.file:
+            sys.exit("--file is one page: name its experiment, or leave out --file.")
         found = {n: laboratory.collect(n, command.folders) for n in laboratory.tasks()}
         pages = {name: results for name, results in found.items() if results}
     for name, results in pages.items():

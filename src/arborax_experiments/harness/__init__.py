@@ -21,6 +21,7 @@ from .sweeps import parse_range as parse_range, sweep as sweep
 from .tables import (
     by_model as by_model,
     by_setting as by_setting,
+    commands as commands,
     Lines as Lines,
     mean_cells as mean_cells,
     percent_cells as percent_cells,

@@ -32,7 +32,8 @@ def report(
     body = [f"<h1>{html.escape(task.name)}</h1>", task.introduction]
     for title, group in task.groups(results).items():
         body.append(f"<h2>{html.escape(title).capitalize()}</h2>")
-        body.append(f"<p><code>{html.escape(provenance(group))}</code></p>")
+        made = html.escape(provenance(group))
+        body.append(f"<div class='scroll'><pre>{made}</pre></div>")
         found = [*task.tables(group), footing_table(task, group)]
         body += [table.html for table in found]
         body.append(html_image("training", training_curves(task, group)))

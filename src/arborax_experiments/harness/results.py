@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import platform
+import shlex
 import subprocess
 from collections.abc import Iterable
 from typing import Any
@@ -87,7 +88,7 @@ class RunFolder:
                 value = name.upper()
             elif isinstance(value, list | tuple):
                 value = ",".join(map(str, value))
-            words.append(f"{name}={value}")
+            words.append(shlex.quote(f"{name}={value}"))
         return (
             f"arborax run {self.experiment} --model {self.model} --preset "
             f"{self.preset} --setting {self.setting} --seed {self.seed}"

@@ -3,6 +3,7 @@
 import collections
 import dataclasses
 import html
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -64,30 +65,33 @@ def table(task: Any, results: Results) -> str:
 
 
 def provenance(results: Results) -> str:
-    """One sentence: command, seeds, dates and commits of some results."""
+    """The commands that make some results, one line for all runs that differ in model
+    and seed only, and a line of dates and commits."""
 
-    def several(values: Iterable[Any]) -> str:
-        return " ".join(dict.fromkeys(map(str, values)))
-
-    first = results[0]
-    words = ["arborax run", first["experiment"]]
-    words += ["--model", several(r["model"] for r in results)]
-    words += ["--preset", several(r["preset"] for r in results)]
-    words += ["--setting", several(r["setting"] for r in results)]
-    words += ["--seed", several(sorted({r["seed"] for r in results}))]
-    given: dict[str, Any] = collections.defaultdict(dict)
-    for result in results:
-        for name, value in result.get("changes", {}).items():
-            given[name][str(value)] = None
-    if given:
-        words.append(
-            "--set " + " ".join(f"{k}={'|'.join(v)}" for k, v in given.items())
-        )
+    lines = [shlex.join(words) for words in commands(results)]
     days = sorted({r["date"][:10] for r in results})
-    commits = several(r.get("commit") or "before commits were kept" for r in results)
-    return (
-        f"{' '.join(words)}; {' to '.join(days[:: max(1, len(days) - 1)])}; {commits}"
-    )
+    made = dict.fromkeys(r.get("commit") or "before commits were kept" for r in results)
+    lines.append(f"{' to '.join(days[:: max(1, len(days) - 1)])}; {', '.join(made)}")
+    return "\n".join(lines)
+
+
+def commands(results: Results) -> Iterator[list[str]]:
+    """The words of commands that together make some results, and no others."""
+    groups: Any = collections.defaultdict(lambda: collections.defaultdict(set))
+    for result in results:
+        # Private folders are in the command, and not among the changes.
+        changes = shlex.split(result["command"].partition(" --set ")[2])
+        same = (result["experiment"], result["preset"], result["setting"], *changes)
+        groups[same][result["model"]].add(result["seed"])
+    for (experiment, preset, setting, *changes), models in groups.items():
+        by_seeds: dict[tuple[int, ...], list[str]] = collections.defaultdict(list)
+        for model, seeds in models.items():
+            by_seeds[tuple(sorted(seeds))].append(model)
+        for seeds, names in by_seeds.items():
+            words = ["arborax", "run", experiment, "--model", *names]
+            words += ["--preset", preset, "--setting", setting]
+            words += ["--seed", *map(str, seeds)]
+            yield [*words, *(["--set", *changes] if changes else [])]
 
 
 def by_setting(results: Results, changes: bool = True) -> dict[str, Results]:
@@ -119,14 +123,16 @@ def with_seeds(label: str, count: int) -> str:
     return f"{label}, {count} seed{'s' if count > 1 else ''}"
 
 
-def mean_cells(values: Iterable[Iterable[float]], scale: float = 1.0) -> list[str]:
+def mean_cells(
+    values: Iterable[Iterable[float]], scale: float = 1.0, digits: int = 2
+) -> list[str]:
     """Values of one run, or their mean and standard deviation over several: a list for
     each run, a cell for each column."""
     table = scale * np.asarray([list(row) for row in values])
     if len(table) == 1:
-        return [f"{v:.2f}" for v in table[0]]
+        return [f"{v:.{digits}f}" for v in table[0]]
     pairs = zip(table.mean(axis=0), table.std(axis=0, ddof=1))
-    return [f"{mean:.2f}±{spread:.2f}" for mean, spread in pairs]
+    return [f"{mean:.{digits}f}±{spread:.{digits}f}" for mean, spread in pairs]
 
 
 def percent_cells(values: Iterable[Iterable[float]]) -> list[str]:

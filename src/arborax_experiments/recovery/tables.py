@@ -13,7 +13,10 @@ PUBLISHED = {
     "both models, published; not reproduced: data not available": 0.134,
     "log-NCDE, published by its authors; not reproduced: data not available": 0.0956,
 }
-COMMAND = "arborax run ppg-dalia --model all --setting paper --set folder=FOLDER"
+COMMAND = (
+    "arborax run ppg-dalia --model all --preset paper --setting paper "
+    "--set folder=FOLDER"
+)
 TITLE = f"PPG-DaLiA: {COMMAND}"
 RUNS = ["data", "seed", "identity", "first loss", "last loss", "test loss", "accuracy"]
 RUNS += ["CPU s"]
