@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import arborax as abx
+from arborax.cli._experiments import _changes
 from arborax_experiments import collect, find_task, report, run, table
 from arborax_experiments.sequences import make_classifier, Parts, read_parts
 from arborax_experiments.sequences.data import chosen
@@ -125,3 +126,34 @@ def test_tables_and_missing_folder(folder, tmp_path):
     assert str(folder) not in stored
     with pytest.raises(FileNotFoundError, match="--set folder=FOLDER"):
         result_of(folder.parent, "gru")
+
+
+def test_folds_leave_the_test_part_alone(folder):
+    """Each series of the official training part is held once, none of the test part."""
+    options = {"data": "Waves", "folder": str(folder)}
+    whole = read_parts(TASK.configure("arborax", "smoke", **options)).train
+    held = []
+    for fold in range(1, 6):
+        config = TASK.configure("arborax", "smoke", fold=fold, **options)
+        parts = read_parts(config)
+        assert parts.validation is None
+        rows = [
+            {float(x.sum()) for x in part.values} for part in (parts.train, parts.test)
+        ]
+        assert not rows[0] & rows[1]
+        assert rows[0] | rows[1] == {float(x.sum()) for x in whole.values}
+        held += sorted(rows[1])
+    assert len(held) == len(set(held)) == len(whole.values)
+    with pytest.raises(ValueError, match="`fold`"):
+        read_parts(TASK.configure("arborax", "smoke", fold=6, **options))
+    with pytest.raises(ValueError, match="`fold`"):
+        read_parts(TASK.configure("arborax", "smoke", fold=1, split=1, **options))
+
+
+def test_the_seed_as_the_number_of_a_split():
+    assert _changes(TASK, ("split=seed", "data=Waves"), 4) == {
+        "split": 4,
+        "data": "Waves",
+    }
+    with pytest.raises(SystemExit, match="split=first"):
+        _changes(TASK, ("split=first",), 4)

@@ -31,7 +31,6 @@ def run(command: Any) -> None:
     names = list(task.models) if command.model == ("all",) else command.model
     for name in names:
         _check_model(task, name)
-    changes = _changes(task, command.set)
     results = []
     for name in names:
         for seed in command.seed:
@@ -44,7 +43,7 @@ def run(command: Any) -> None:
                 resume=command.resume,
                 folder=command.folder,
                 cache=command.cache,
-                changes=changes,
+                changes=_changes(task, command.set, seed),
             )
             results.append(result)
             print(f"\nwritten to {result['folder']}", flush=True)
@@ -73,7 +72,7 @@ def sweep(command: Any) -> None:
         seed=command.seed,
         trials=command.trials,
         space=space or None,
-        changes=_changes(task, command.set),
+        changes=_changes(task, command.set, command.seed),
         folder=command.folder,
         cache=command.cache,
     )
@@ -135,13 +134,14 @@ def _check_model(task: Any, name: str) -> None:
         sys.exit(f"unknown model {name!r}; known: {', '.join(task.models)}")
 
 
-def _changes(task: Any, texts: tuple[str, ...]) -> dict[str, Any]:
+def _changes(task: Any, texts: tuple[str, ...], seed: int) -> dict[str, Any]:
     fields = {f.name: f for f in dataclasses.fields(task.config)}
-    return dict(_assignment(text, fields) for text in texts)
+    return dict(_assignment(text, fields, seed) for text in texts)
 
 
-def _assignment(text: str, fields: dict[str, Any]) -> tuple[str, Any]:
-    """`hurst=0.1` as a name and a value of the type of the field's default."""
+def _assignment(text: str, fields: dict[str, Any], seed: int) -> tuple[str, Any]:
+    """`hurst=0.1` as a name and a value of the type of the field's default. The word
+    `seed` is the seed of the run where a whole number is expected: `split=seed`."""
     name, separator, value = text.partition("=")
     if not separator or name not in fields:
         sys.exit(f"--set takes name=value with a name of {sorted(fields)}, got {text}")
@@ -151,6 +151,8 @@ def _assignment(text: str, fields: dict[str, Any]) -> tuple[str, Any]:
             return name, {"true": True, "false": False}[value.lower()]
         if isinstance(default, tuple):
             return name, tuple(type(default[0])(v) for v in value.split(","))
+        if type(default) is int and value == "seed":
+            return name, seed
         return name, value if default is None else type(default)(value)
     except (KeyError, ValueError):
         sys.exit(f"--set {text}: expected a value like {default!r}")

@@ -16,9 +16,11 @@ class Config(TrainingConfig):
         `None` for those that `aeon` ships.
     - `split`: 0 for the official split; `k` for the `k`-th random one into 70, 15 and
         15 per cent for training, validation and test.
+        `split=seed` on the command line takes the number of the seed.
+    - `fold`: `k` from 1 to 5 scores the `k`-th fifth of the official training part and
+        trains on the rest: to choose a recipe without the test part.
     - `windows`: of a series, about, for models of windows.
-    - `block`: size of the blocks of a linear equation.
-    - `layers`: of a linear equation.
+    - `block`, `layers`, `contractive`: of a linear equation.
     - `features`: numbers that a trained model gives to its readout.
     - `states`: of a reservoir.
     - `kernels`: of the convolutions of MiniRocket and MultiRocket.
@@ -28,9 +30,11 @@ class Config(TrainingConfig):
     data: str = "JapaneseVowels"
     folder: str | None = None
     split: int = 0
+    fold: int = 0
     windows: int = 32
     block: int = 4
     layers: int = 1
+    contractive: bool = False
     features: int = 64
     states: int = 512
     kernels: int = 10_000

@@ -10,6 +10,9 @@ from arborax.paths import SampledPath
 from .config import Config
 
 
+FOLDS = 5
+
+
 @dataclasses.dataclass(frozen=True)
 class Parts:
     """One split of a set.
@@ -46,7 +49,18 @@ class Parts:
 
 def read_parts(config: Config) -> Parts:
     """Reads a set and splits it."""
+    if not 0 <= config.fold <= FOLDS or (config.fold and config.split):
+        raise ValueError(
+            f"`fold` must be from 1 to {FOLDS}, and parts the official training part: "
+            f"use it with split=0. Got fold={config.fold} and split={config.split}."
+        )
     train, test = read_aeon(config.data, config.folder)
+    if config.fold:
+        order = np.random.default_rng(0).permutation(len(train.labels))
+        parts = np.array_split(order, FOLDS)
+        held = parts.pop(config.fold - 1)
+        rest = np.sort(np.concatenate(parts))
+        return Parts(chosen(train, rest), None, chosen(train, np.sort(held)))
     if not config.split:
         return Parts(train, None, test)
     both = joined(train, test)

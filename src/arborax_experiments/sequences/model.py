@@ -60,6 +60,7 @@ def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) 
             structure="diagonal" if "diagonal" in name else "block",
             block=config.block,
             layers=config.layers,
+            contractive=config.contractive,
             window=window,
             brackets=None if alg is Shuffle else "realised",
             **sizes,

@@ -19,7 +19,6 @@ from ..harness import (
     Score,
     Stage,
     Table,
-    with_seeds,
 )
 from .config import Config
 from .data import Parts, read_parts
@@ -60,8 +59,8 @@ class SequencesTask(AbstractTask):
     }
     private = ("folder",)
     introduction = """<p>Accuracy in per cent on sets of the UEA archive. Trained models
-have one size, one readout and one recipe; ridge penalties are chosen by leave-one-out
-errors on the training part.</p>"""
+have one width and one readout, not one number of parameters; ridge penalties are chosen
+by leave-one-out errors on the training part.</p>"""
 
     def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
         try:
@@ -129,11 +128,11 @@ errors on the training part.</p>"""
         return Score(content)
 
     def groups(self, results: Results) -> dict[str, Results]:
-        """By preset, and by split, official or random."""
+        """By preset, and by split: official, random, or folds of the training part."""
         out: dict[str, Results] = {}
         for title, group in by_setting(results, changes=False).items():
-            for kind, random in (("official split", False), ("70/15/15", True)):
-                some = [r for r in group if bool(r["config"]["split"]) == random]
+            for kind in ("official split", "70/15/15", "folds of the training part"):
+                some = [r for r in group if kind_of_split(r["config"]) == kind]
                 if some:
                     out[f"{title}, {kind}"] = some
         return out
@@ -146,33 +145,46 @@ errors on the training part.</p>"""
         ]
 
 
+def kind_of_split(config: dict[str, Any]) -> str:
+    if config.get("fold"):
+        return "folds of the training part"
+    return "70/15/15" if config["split"] else "official split"
+
+
 def prepared(model: Classifier, data: Parts, part: Any) -> tuple:
     """Inputs, weights and classes of a part."""
     return *inputs(model, data.path(part)), part.labels.astype(np.int32)
 
 
 def by_row(task: AbstractTask, results: Results):
-    """Sets in the order of the goal, and for each model its results by set."""
+    """Sets in the order of the goal, and for each model and recipe, named by changes
+    that are not of the data, its results by set."""
     names = {r["config"]["data"] for r in results}
     sets = [n for n in GOAL if n in names] + sorted(names - set(GOAL))
     rows = {}
-    for name in task.models:
-        found = {s: [] for s in sets}
+    for name, label in task.models.items():
         for r in results:
             if r["model"] == name:
+                row = ", ".join([label, *recipe(r["changes"])])
+                found = rows.setdefault(row, {s: [] for s in sets})
                 found[r["config"]["data"]].append(r)
-        if any(found.values()):
-            rows[name] = found
     return sets, rows
 
 
+def recipe(changes: dict[str, Any]) -> list[str]:
+    """The changes that are not of the data."""
+    given = sorted(changes.items())
+    return [f"{k} = {v}" for k, v in given if k not in ("data", "split", "fold")]
+
+
 def accuracy_table(task: AbstractTask, results: Results) -> Table:
-    """Mean and deviation over seeds, and the mean over the sets of the goal. A cell
-    with fewer seeds than its row says how many."""
+    """Mean and deviation over runs, and the mean over the sets of the goal. A cell with
+    fewer runs than its row says how many, and so does a mean of such cells."""
     sets, rows = by_row(task, results)
     whole = set(GOAL) <= set(sets)
+    kind = "fold" if results[0]["config"].get("fold") else "seed"
     lines = []
-    for name, found in rows.items():
+    for label, found in rows.items():
         seeds = max(len(group) for group in found.values())
         cells, means = [], {}
         for s, group in found.items():
@@ -182,8 +194,10 @@ def accuracy_table(task: AbstractTask, results: Results) -> Table:
             means[s] = np.mean(values) if values else np.nan
         if whole:
             mean = 100 * np.mean([means[s] for s in GOAL])
-            cells.append("-" if np.isnan(mean) else f"{mean:.2f}")
-        lines.append((with_seeds(task.models[name], seeds), cells))
+            least = min(len(found[s]) for s in GOAL)
+            fewer = f" ({least})" if least < seeds else ""
+            cells.append("-" if np.isnan(mean) else f"{mean:.2f}{fewer}")
+        lines.append((f"{label}, {seeds} {kind}{'s' * (seeds > 1)}", cells))
     columns = [*sets, *(["mean of the first four"] if whole else [])]
     return Table("accuracy, per cent", columns, lines)
 
@@ -193,9 +207,9 @@ def cost_table(task: AbstractTask, results: Results) -> Table:
     found their programs compiled."""
     sets, rows = by_row(task, results)
     lines = []
-    for name, found in rows.items():
+    for label, found in rows.items():
         dearest = [
             max((r["cpu_seconds"] for r in g), default=0) for g in found.values()
         ]
-        lines.append((task.models[name], [f"{s:.0f}" if s else "-" for s in dearest]))
+        lines.append((label, [f"{s:.0f}" if s else "-" for s in dearest]))
     return Table("CPU seconds of the dearest run", sets, lines)
