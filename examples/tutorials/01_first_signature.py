@@ -99,8 +99,8 @@ print("d int X0 dX0 / d<X0> =", slope[0, 0, 0])
 # %% [markdown]
 # ## Fewer coordinates
 #
-# `Ito` is the compressed basis for Itô calculus. It holds exactly what the trees hold,
-# and the conversion loses nothing.
+# `Ito` is the compressed basis for Itô calculus. For a path with a bracket it holds the
+# same information as the trees, and the conversion loses nothing.
 
 # %%
 trees, ito = abx.GrossmanLarson(dim=2, depth=4), abx.Ito(dim=2, depth=4)

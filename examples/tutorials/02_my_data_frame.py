@@ -19,9 +19,9 @@ import arborax as abx
 # ## The table
 #
 # Sixty machines, each with a temperature and a pressure that are read at irregular
-# times. In half of them the pressure follows the temperature; in the others it is the
-# other way round. Some readings are missing, and machines have different numbers of
-# rows.
+# times. In half of them the pressure follows the temperature; in the other half the
+# temperature follows the pressure. Some readings are missing, and machines have
+# different numbers of rows.
 
 # %%
 rng = np.random.default_rng(0)
@@ -51,8 +51,8 @@ print(df.head(4).to_string())
 # ## Paths
 #
 # Name the column of times and the column that says which rows belong together.
-# Missing values become a mask. A mistake in the table, such as a row out of order, is
-# an error that names the row.
+# Missing values become a mask. A mistake in the table, such as a row out of order,
+# raises an error that names the row.
 
 # %%
 paths = abx.SampledPath.from_dataframe(df, time="time", group="machine", unit="h")
@@ -89,8 +89,8 @@ ax.legend(frameon=False, loc="lower right")
 # %% [markdown]
 # ## Predictions
 #
-# The features are a step of a scikit-learn pipeline. It learns from forty machines and
-# is tested on the other twenty.
+# The features are one step of a scikit-learn pipeline, which learns from forty machines
+# and is tested on the other twenty.
 
 # %%
 train = df[df["machine"] < "m40"]
@@ -101,10 +101,10 @@ train, test = (
 )
 model = make_pipeline(features, StandardScaler(), LogisticRegression())
 model.fit(train, labels[:40])
-print(f"accuracy on machines not seen before: {model.score(test, labels[40:]):.2f}")
+print(f"accuracy on unseen machines: {model.score(test, labels[40:]):.2f}")
 
 # %% [markdown]
-# `features.save("features.abx")` keeps the fitted features in a file, and every
-# estimator in `abx.estimators` has such a method. [Your own
-# data](../../guides/own-data.md) goes on to forecasts, generated paths and targets on
-# manifolds; [From the shell](../../guides/shell.md) does all this without Python.
+# `features.save("features.abx")` saves the fitted features to a file; every estimator
+# in `abx.estimators` has this method. [Your own data](../../guides/own-data.md)
+# continues with forecasts, generated paths and targets on manifolds. [From the
+# shell](../../guides/shell.md) does all this without Python.

@@ -2,9 +2,8 @@
 # # My first SDE on a manifold
 #
 # A compass needle shaken by noise: its direction is a point on the sphere. The solver
-# moves it by rotations, so no step leaves the sphere. Only rounding does, and each
-# rotation corrects it, so that lengths are one to rounding after any number of steps.
-# You need `pip install 'arborax[plots]'`.
+# moves it by rotations, so no step leaves the sphere, and rounding errors are corrected
+# at each step instead of adding up. You need `pip install 'arborax[plots]'`.
 
 # %%
 import jax
@@ -64,8 +63,8 @@ print(f"mean height {height.mean():.3f} +- {error:.3f}, exact {jnp.exp(-1.0):.3f
 # ## A force
 #
 # A magnet pulls the needle towards the direction `target`. By default the equation is
-# an Itô equation (with respect to the Levi-Civita connection of the sphere);
-# `calculus="stratonovich"` gives the other reading.
+# an Itô equation (with respect to the Levi-Civita connection of the sphere). Pass
+# `calculus="stratonovich"` to make it a Stratonovich equation.
 
 # %%
 target = jnp.array([1.0, 0.0, 0.0])
@@ -91,8 +90,8 @@ ax.set(title="Needle under a magnet", xlabel="time", ylabel="degrees from the ta
 # %% [markdown]
 # ## Sensitivities
 #
-# The noise depends on the key alone, so a mean over paths is a smooth function of the
-# parameters. `value_and_grad` has already returned its derivatives.
+# The noise does not depend on the parameters, so a mean over paths is a smooth function
+# of them. `value_and_grad` has already returned its derivatives.
 
 # %%
 print(f"mean angle at the end: {mean:.1f} degrees")

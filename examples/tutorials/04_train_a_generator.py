@@ -28,8 +28,8 @@ print(train.shape)
 # ## Training
 #
 # A neural rough differential equation turns time and Brownian motion into paths. It is
-# trained until random signature features have the same means over its paths as over the
-# data. This run is short: the default is `steps=400`.
+# trained so that random signature features have the same means over its paths as over
+# the data. This run is short: the default is `steps=400`.
 
 # %%
 generator = abx.estimators.PathGenerator(
@@ -50,7 +50,7 @@ for ax, sample, name in ((left, held_out, "Data"), (right, samples, "Generated")
 #
 # `compare` draws as many paths as there are in the test data and returns
 # Kolmogorov-Smirnov distances between the two samples. The distance between two finite
-# samples is never zero: the floor beside it is what a perfect generator would score.
+# samples is never zero: the floor next to it is what a perfect generator would score.
 
 # %%
 scores = generator.compare(held_out)

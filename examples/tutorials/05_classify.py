@@ -38,8 +38,8 @@ ax.legend(frameon=False)
 # ## Three models
 #
 # `SignatureFeatures` works with every classifier of scikit-learn. We try Stratonovich
-# features (`"shuffle"`) beside Itô features: what separates the classes is the
-# quadratic variation, which only the second kind can see.
+# features (`"shuffle"`) and Itô features: what separates the classes is the quadratic
+# variation, which only the second kind can see.
 
 # %%
 linear = LogisticRegression(max_iter=1000)

@@ -2,7 +2,7 @@
 # # Stream in real time
 #
 # Samples arrive one at a time, and you want an answer after each. Updating a signature
-# or a causal model costs the same, however long the past. You need
+# or a causal model costs the same however many samples came before. You need
 # `pip install 'arborax[plots]'`.
 
 # %%
@@ -27,7 +27,7 @@ import arborax as abx
 alg = abx.Ito(dim=2, depth=3)
 path = abx.brownian(jnp.linspace(0.0, 1.0, 65), dim=2, key=jr.key(0))
 state = jnp.zeros(alg.size)
-for k in range(0, 64, 8):  # eight new steps at a time, led by the last sample seen
+for k in range(0, 64, 8):  # eight steps at a time, from the last sample seen so far
     state = abx.extend_signature(state, path[k : k + 9], alg, "realised")
 whole = abx.signature(path, alg, "realised")
 print(f"streamed against whole: {jnp.abs(state - whole).max():.0e}")
@@ -36,10 +36,10 @@ print(f"streamed against whole: {jnp.abs(state - whole).max():.0e}")
 # ## A model on a stream
 #
 # The task: estimate the volatility of a price while it trades. The volatility jumps
-# between two values, and in the training data we know it. A `Reservoir` is a random
-# equation whose readout is found by least squares, so there is no training loop;
-# `memory` is the range of times after which its parts forget. It is driven by time and
-# by the realised variance so far.
+# between two values and is known in the training data. A `Reservoir` is a random
+# equation with a readout fitted by least squares, so there is no training loop.
+# `memory` sets how fast its parts forget: here within times between 0.02 and 0.5. It is
+# driven by time and by the realised variance so far.
 
 # %%
 ts = np.arange(257) / 256

@@ -1,9 +1,9 @@
 # %% [markdown]
 # # Export and serve
 #
-# A trained model becomes one file, which runs with JAX alone: no arborax, and no code
-# of the model. On this page you export a model, load it in a process without arborax,
-# and answer requests over HTTP.
+# A trained model becomes one file that runs with JAX alone, without arborax and without
+# the model's code. On this page you export a model, load it in a process without
+# arborax, and answer requests over HTTP.
 
 # %%
 import http.server
@@ -117,6 +117,6 @@ ax.hist(milliseconds, bins=20, color="#33658a")
 ax.set(title="Fifty requests on this machine", xlabel="milliseconds", ylabel="requests")
 
 # %% [markdown]
-# Estimators save and load the same way (`classifier.save("c.abx")`), units and classes
-# included. `abx.export(classifier.model_, ...)` exports the model inside one, which
-# expects standardised paths with time as the first channel.
+# Estimators save and load the same way (`classifier.save("c.abx")`), including their
+# scaling and classes. `abx.export(classifier.model_, ...)` exports the model inside an
+# estimator, which expects standardised paths with time as the first channel.

@@ -45,8 +45,8 @@ assert np.allclose(table, of_part(df), atol=1e-5)
 print(table.shape, "the same as in one piece")
 
 # %% [markdown]
-# All rows of a group must be in the same part. In Dask, `shuffle` takes care of that,
-# and empty partitions do no harm:
+# All rows of a group must be in the same part. In Dask, `shuffle` takes care of that;
+# empty partitions do no harm:
 #
 # ```text
 # ddf = dask.dataframe.read_parquet("data.parquet").shuffle(on="id")
@@ -54,7 +54,7 @@ print(table.shape, "the same as in one piece")
 # ddf.map_partitions(of_part, meta=meta).to_parquet("features")
 # ```
 #
-# Ray Data can group by itself:
+# Ray Data groups the rows itself:
 #
 # ```text
 # rows = ray.data.read_parquet("data.parquet")
@@ -81,8 +81,8 @@ print(table.shape, "the same as in one piece")
 #
 # ## Training on a mesh
 #
-# `fit` splits each batch over the devices of a mesh. The objective keeps its meaning:
-# with one device or many, a run gives the same numbers up to rounding.
+# `fit` splits each batch over the devices of a mesh. The objective keeps its meaning: a
+# run gives the same numbers, up to rounding, with one device or many.
 
 # %%
 inputs = table.drop(columns="id").to_numpy()
