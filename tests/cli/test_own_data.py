@@ -187,7 +187,8 @@ def test_generate_and_sample(here, rng, capsys):
     refused = refusal("sample model.abx --given late.npz")
     assert "first times of the paths, 0, 0.125, 0.25" in refused
     np.savez("long.npz", x=x[:2, :6], t=t[:6])
-    assert "fitted for 4 at most" in refusal("sample model.abx --given long.npz")
+    refused = refusal("sample model.abx --given long.npz")
+    assert "long.npz: beginnings have 6 rows" in refused and "`--prefix`" in refused
     np.savez("uneven.npz", x=x[:2, :3], t=t[:3], lengths=np.array([3, 2]))
     assert "same number" in refusal("sample model.abx --given uneven.npz")
 
@@ -221,11 +222,49 @@ def test_features_in_chunks_equal_those_in_memory(here, frame, capsys):
     np.testing.assert_allclose(again["price"].to_numpy(), found["price"].to_numpy())
 
 
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_features_of_one_path_are_not_cut(here, frame, suffix):
+    """Without a column of groups the file is one path, however few rows are read at a
+    time."""
+    data = dict(price=frame["price"][:30], size=np.linspace(0, 1, 30))
+    write(f"one.{suffix}", data)
+    run(f"features one.{suffix} --rows 9 --no-progress --out one.parquet")
+    found = pyarrow.parquet.read_table("one.parquet")
+    assert found["path"].to_pylist() == [0]
+    x = np.stack([data["price"], data["size"]], axis=1)[None]
+    expected = SignatureFeatures().fit_transform(x)[0]
+    values = [found[name][0].as_py() for name in found.column_names[1:]]
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+
+
 def test_features_refuse_a_group_that_is_spread(here, frame):
     write("b.csv", frame | dict(id=["g0" if k == "g11" else k for k in frame["id"]]))
     message = refusal(f"features b.csv {COLUMNS} --rows 9 --no-progress")
     assert "'g0' continues in row 65" in message
     assert not pathlib.Path("features.parquet").exists()
+
+
+def test_classes_that_were_never_seen(here, frame, capsys):
+    run(f"fit a.csv --task classify {COLUMNS} --target kind {TRAIN}")
+    kinds = {"up": "up", "down": "flat"}
+    write("b.csv", frame | dict(kind=[kinds[k] for k in frame["kind"]]))
+    run("predict model.abx b.csv")
+    shown = capsys.readouterr().out
+    assert "training had not: flat; the model was fitted for down, up" in shown
+    assert "score 0." in shown or "score 0\n" in shown
+    write("b.csv", frame | dict(kind=["flat"] * len(frame["kind"])))
+    run("predict model.abx b.csv")
+    shown = capsys.readouterr().out
+    assert "training had not: flat" in shown and "score" not in shown
+
+
+@pytest.mark.parametrize("task", ["classify", "regress"])
+def test_an_npz_file_without_targets(here, task):
+    np.savez("noy.npz", x=np.arange(24.0).reshape(6, 4, 1))
+    message = refusal(f"fit noy.npz --task {task}")
+    assert f"noy.npz has no array `y`, one target for each path, which --task {task}" in (
+        message
+    )
 
 
 def test_compare(here, rng, capsys):

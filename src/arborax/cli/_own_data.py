@@ -138,8 +138,14 @@ def _columns(command: Any, target: str | None = None) -> Columns:
         unit=command.unit,
         target=target,
     )
-    if getattr(command, "task", None) in (None, "generate", "forecast"):
-        columns = dataclasses.replace(columns, target=None)
+    task = getattr(command, "task", None)
+    if task in (None, "generate", "forecast"):
+        return dataclasses.replace(columns, target=None)
+    if columns.target is None:
+        raise ValueError(
+            f"{command.file} has no array `y`, one target for each path, which --task "
+            f"{task} needs. Save it beside `x`."
+        )
     return columns
 
 
@@ -265,9 +271,24 @@ def predict(command: Any) -> None:
         classes = zip(estimator.classes_, probabilities.T)
         out |= {f"probability {label}": column for label, column in classes}
     write_rows(command.out, pa.table(out))
-    if data.targets is not None:
-        print(f"score {estimator.score(data.paths, data.targets):.4g}")
     print(f"predictions written to {command.out}")
+    if data.targets is not None:
+        _print_score(estimator, data, columns)
+
+
+def _print_score(estimator: Any, data: Any, columns: Columns) -> None:
+    """The score, and which of the true classes the model cannot know."""
+    true = set(data.targets.tolist())
+    known = getattr(estimator, "classes_", data.targets).tolist()
+    unseen = sorted(map(str, true.difference(known)))
+    if unseen:
+        print(
+            f"column {columns.target!r} holds classes that training had not: "
+            f"{', '.join(unseen[:5])}; the model was fitted for "
+            f"{', '.join(map(str, known[:5]))}"
+        )
+    if len(unseen) < len(true):
+        print(f"score {estimator.score(data.paths, data.targets):.4g}")
 
 
 def _check_times(file: pathlib.Path, first: Any, understood: Understood) -> None:
@@ -324,6 +345,12 @@ def _beginnings(
     columns = _known_columns(generator, file)
     data = as_data(file, read_table(file, columns), columns)
     paths = data.paths
+    if paths.num_times > generator.prefix_:
+        raise ValueError(
+            f"{file}: beginnings have {paths.num_times} rows, but the model was fitted "
+            f"for {generator.prefix_} at most. Take fewer, or fit with a larger "
+            "`--prefix`."
+        )
     if paths.lengths is not None:
         raise ValueError(f"{file}: beginnings need the same number of rows each.")
     if paths.mask is not None and not np.all(paths.mask):

@@ -115,9 +115,13 @@ def read_chunks(
     file: pathlib.Path, columns: Columns, rows: int
 ) -> Iterator[tuple[int, pa.Table]]:
     """Tables of about `rows` rows that do not split a group, each with the number of
-    its first row. Rows of a group stand together in the file."""
+    its first row. Rows of a group stand together in the file; without a column of
+    groups the whole file is one."""
+    if columns.group is None:
+        yield 0, read_table(file, columns)
+        return
     held: list[pa.Table] = []
-    first, seen = 0, np.zeros(0, np.int64)
+    first, seen = 0, np.array([-1])  # -1 is the hash of nothing
     for table in it.chain(_batches(file, columns, rows), [None]):
         if table is not None:
             held += [table] if len(table) else []
@@ -127,14 +131,13 @@ def read_chunks(
             return
         whole = pa.concat_tables(held)
         end = len(whole)
-        if columns.group is not None and table is not None:
+        if table is not None:
             labels = whole[columns.group]
             same = pc.fill_null(pc.equal(labels, labels[-1]), False)
             end = int(np.max(np.flatnonzero(~same.to_numpy()), initial=-1)) + 1
         if end or table is None:
             part, whole = whole.slice(0, end), whole.slice(end).combine_chunks()
-            if columns.group is not None:
-                seen = _check_new(file, columns.group, part, first, seen)
+            seen = _check_new(file, columns.group, part, first, seen)
             yield first, part
             first += end
         held = [whole] if len(whole) else []
@@ -143,10 +146,11 @@ def read_chunks(
 def _check_new(
     file: pathlib.Path, group: str, part: pa.Table, first: int, seen: np.ndarray
 ) -> np.ndarray:
-    """Refuse a group that continues after others. Groups are remembered by hashes."""
+    """Refuse a group that continues after others. Groups are remembered by hashes, in
+    increasing order: to sort those of a part into them takes linear time."""
     labels = pc.unique(part[group]).to_pylist()
     here = np.array([hash(str(label)) for label in labels], np.int64)
-    again = np.isin(here, seen)
+    again = seen[np.searchsorted(seen, here).clip(max=len(seen) - 1)] == here
     if again.any():
         label = labels[int(np.argmax(again))]
         row = first + pc.index(part[group], label).as_py()
@@ -154,7 +158,7 @@ def _check_new(
             f"{file}: group {label!r} continues in row {row} after other groups. Sort "
             f"the file by {group!r} first."
         )
-    return np.concatenate([seen, here])
+    return np.sort(np.concatenate([seen, here]), kind="stable")
 
 
 def read_table(file: pathlib.Path, columns: Columns) -> pa.Table:
