@@ -262,8 +262,9 @@ def test_classes_that_were_never_seen(here, frame, capsys):
 def test_an_npz_file_without_targets(here, task):
     np.savez("noy.npz", x=np.arange(24.0).reshape(6, 4, 1))
     message = refusal(f"fit noy.npz --task {task}")
-    assert f"noy.npz has no array `y`, one target for each path, which --task {task}" in (
-        message
+    assert (
+        f"noy.npz has no array `y`, one target for each path, which --task {task}"
+        in (message)
     )
 
 

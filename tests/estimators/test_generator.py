@@ -152,6 +152,22 @@ def test_saved_and_loaded(simple, tmp_path):
     np.testing.assert_array_equal(again.sample(3, random_state=0), expected)
 
 
+def test_gaps_are_refused(walks, simple):
+    """Filled in values move too little, so half the volatility would be learned."""
+    gappy = np.array(walks[:40])
+    gappy[7, 5] = np.nan
+    for call in (PathGenerator("gru", **QUICK | dict(options={})).fit, simple.compare):
+        with pytest.raises(ValueError, match="complete paths: series 7 .* sample 5"):
+            call(gappy)
+
+
+def test_points_off_the_manifold():
+    X = np.tile(np.eye(2), (20, 9, 1, 1))
+    X[3, 4] = np.diag([1.0, -1.0])
+    with pytest.raises(ValueError, match="series 3 at sample 4 is not a point of SPD"):
+        PathGenerator(geometry=abx.SPD(2), **QUICK).fit(X)
+
+
 def test_refusals(walks):
     quick = QUICK | dict(options={})
     with pytest.raises(ValueError, match="paths on one grid"):

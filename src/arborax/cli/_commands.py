@@ -210,7 +210,7 @@ class Features:
     save: pathlib.Path | None = None
     """Save scaling and options for other files."""
     rows: int = 200_000
-    """Rows to read at a time; no group is cut, and without `--group` the file is one."""
+    """Rows to read at a time. No group is cut; without `--group` the file is one."""
     out: pathlib.Path = pathlib.Path("features.parquet")
     dry_run: bool = False
     """Only show what was understood of the data."""

@@ -15,6 +15,16 @@ def lengths_of(path: SampledPath) -> np.ndarray:
     return np.broadcast_to(np.asarray(lengths), path.batch_shape)
 
 
+def observed(path: SampledPath) -> np.ndarray:
+    """Which values of a batch of paths are known, `(n, times, channels)`."""
+    seen = np.arange(path.num_times) < lengths_of(path)[:, None]
+    seen = np.broadcast_to(seen[..., None], path.xs.shape)
+    if path.mask is None:
+        return seen
+    mask = np.asarray(path.mask)
+    return seen & mask.reshape(*mask.shape[:2], -1)
+
+
 def common_length(times: int, usual: int) -> int:
     """To how many points paths are padded: the `usual` number if at least half of it is
     needed, otherwise a power of two."""

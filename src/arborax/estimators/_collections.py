@@ -6,6 +6,7 @@ import numpy as np
 
 from .._inputs import as_numbers
 from ..paths import SampledPath
+from ._blocks import observed
 
 
 def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
@@ -37,9 +38,9 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
                 "an estimator takes a batch of paths, with one batch axis, got batch "
                 f"shape {X.batch_shape}. For one path use `xs[None]`."
             )
-        return X
+        return _with_values(X)
     if hasattr(X, "columns"):
-        return SampledPath.from_list(*_from_frame(X))
+        return _with_values(SampledPath.from_list(*_from_frame(X)))
     first = X[0] if isinstance(X, list | tuple) and len(X) else None
     if hasattr(first, "__len__") and not isinstance(first, str | bytes):
         series: list[Any] = [
@@ -47,7 +48,7 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
         ]
         if not channels_last:
             series = [np.asarray(as_numbers("X", part)).T for part in series]
-        return SampledPath.from_list(series)
+        return _with_values(SampledPath.from_list(series))
     if hasattr(X, "toarray"):
         raise TypeError(
             "a sparse matrix is not a collection of series; use `.toarray()`."
@@ -67,9 +68,18 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
             "is required: `X` needs series with times and channels."
         )
     array = array[..., None] if array.ndim == 2 else array
-    return SampledPath.from_list(
-        list(array if channels_last else np.swapaxes(array, 1, 2))
-    )
+    series = list(array if channels_last else np.swapaxes(array, 1, 2))
+    return _with_values(SampledPath.from_list(series))
+
+
+def _with_values(path: SampledPath) -> SampledPath:
+    """Refuses a series without any observed value."""
+    seen = observed(path).any(axis=(1, 2))
+    if not seen.all():
+        raise ValueError(
+            f"series {int(np.argmin(seen))} has no values, all are missing. Drop it."
+        )
+    return path
 
 
 def _from_frame(X: Any) -> tuple[list, list | None]:

@@ -1,7 +1,7 @@
 """Forecasts of series, in a vector space or on a manifold."""
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -14,16 +14,17 @@ from .._inputs import as_count
 from ..geometry import AbstractGeometry, Euclidean
 from ..models import AbstractCausalModel
 from ..paths import SampledPath
-from ._blocks import blocks, lengths_of
+from ._blocks import blocks, lengths_of, observed
+from ._points import check_points, flat_points
 from ._sequence import BLOCK, prepare_paths, SequenceEstimator
 
 
 def squared_error(model: Any, batch: Any, key: Any) -> Array:
-    """Mean squared error of scaled moves ahead, at all samples that have a future."""
+    """Mean squared error of scaled moves ahead, of those that are known."""
     items, targets, weights = batch
     found = jax.vmap(model)(items).reshape(targets.shape)
-    errors = jnp.mean(jnp.square(found - targets), axis=-1)
-    return jnp.sum(errors * weights) / jnp.sum(weights)
+    errors = jnp.square(found - targets)
+    return jnp.sum(errors * weights) / jnp.maximum(jnp.sum(weights), 1)
 
 
 @eqx.filter_jit
@@ -41,6 +42,11 @@ class Forecaster(SequenceEstimator):
     samples of the training series. The baseline is the forecast "no change": `score` is
     the fraction of its squared error that the model removes.
 
+    Series may have any lengths and gaps. A missing value is the last one known, in what
+    the model reads and as the point from which a forecast starts, so nothing looks
+    ahead. Only observed values are forecast in training and scores; on a manifold a
+    point is observed if all its numbers are.
+
     **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
 
     - `horizon`: samples ahead.
@@ -53,13 +59,15 @@ class Forecaster(SequenceEstimator):
     model: Any = "bnrde"
     _: dataclasses.KW_ONLY
     geometry: AbstractGeometry | None = None
+    _filling: ClassVar[Literal["linear", "forward"]] = "forward"
 
     def fit(self, X: Any, y: Any = None) -> "Forecaster":
         """Trains on series `X`, see [`arborax.estimators.as_paths`][]; `y` is not
         used."""
         path, key = self._start(
-            self._flat(X), self.standardise and self.geometry is None
+            flat_points(X, self.geometry), self.standardise and self.geometry is None
         )
+        self._check_past(path)
         horizon = as_count("horizon", self.horizon)
         if path.num_times <= horizon:
             raise ValueError(
@@ -67,8 +75,14 @@ class Forecaster(SequenceEstimator):
                 f"forecasts {horizon} samples ahead."
             )
         moves, weights = self._moves(path)
-        one = moves[:, :, 0][weights[:, :, 0] > 0]
-        self.move_scale_ = np.sqrt(np.mean(one**2, axis=0))
+        if not weights.any():
+            raise ValueError(
+                f"no value of `X` follows another of its series within {horizon} "
+                "samples, so there is no forecast to learn."
+            )
+        count = np.maximum(weights[:, :, 0].sum(axis=(0, 1)), 1)
+        size = np.square(moves[:, :, 0]).sum(axis=(0, 1), where=weights[:, :, 0])
+        self.move_scale_ = np.sqrt(size / count)
         self.move_scale_ = np.where(self.move_scale_ > 0, self.move_scale_, 1.0)
         init, train = jr.split(key)
         model = self._make(self.model, horizon * moves.shape[-1], init)
@@ -83,49 +97,66 @@ class Forecaster(SequenceEstimator):
         self._train(model, data, squared_error, train)
         return self
 
-    def _flat(self, X: Any) -> Any:
-        """Points of a manifold as rows of numbers."""
-        if self.geometry is None or isinstance(X, SampledPath):
-            return X
-        shape = self.geometry.point_shape
-        X = np.asarray(X)
-        if X.ndim != 2 + len(shape) or X.shape[2:] != shape:
+    def _check_past(self, path: SampledPath) -> None:
+        """Refuses points off the manifold, and values that look ahead."""
+        check_points(path, self.geometry)
+        if path.interpolated:
             raise ValueError(
-                f"`X` must have shape (n, times, *{shape}), points of {self.geometry}, "
-                f"got {X.shape}."
+                "missing values of `X` were filled by interpolation, which looks "
+                "ahead. Give the paths as they were before, with their mask."
             )
-        return X.reshape(*X.shape[:2], -1)
 
     def _space(self, channels: int) -> AbstractGeometry:
         return Euclidean(channels) if self.geometry is None else self.geometry
 
+    def _points(self, path: SampledPath) -> tuple[np.ndarray, np.ndarray]:
+        """Points `(n, times, *point)`, held while they are missing, and which of their
+        coordinates are observed, `(n, times, dim)`."""
+        space, seen = self._space(path.dim), observed(path)
+        if self.geometry is not None:
+            whole = seen.all(axis=2, keepdims=True)
+            seen = np.broadcast_to(whole, (*whole.shape[:2], space.dim))
+            path = dataclasses.replace(
+                path, mask=jnp.asarray(whole[..., 0]), check=False
+            )
+        values = np.asarray(path.filled("forward").xs)
+        return values.reshape(*values.shape[:2], *space.point_shape), seen
+
     def _moves(self, path: SampledPath) -> tuple[np.ndarray, np.ndarray]:
-        """Moves `(n, times, horizon, dim)` from each sample to the next ones, and
-        which of them are known. Times are padded as those of the model are."""
-        space, horizon = self._space(path.dim), self.horizon
-        values = np.asarray(path.filled().xs)
-        values = values.reshape(*values.shape[:2], *space.point_shape)
+        """Moves `(n, times, horizon, dim)` from each sample to the next ones, and which
+        of them are known. Until each channel has been observed there is none: what is
+        held before is the first observation, which lies ahead. Times are padded as
+        those of the model are."""
+        space = self._space(path.dim)
+        values, seen = self._points(path)
         times = np.arange(path.num_times)
-        ahead = times[:, None] + 1 + np.arange(horizon)
-        known = ahead < lengths_of(path)[:, None, None]
-        later = values[:, np.minimum(ahead, path.num_times - 1)]
+        ahead = times[:, None] + 1 + np.arange(self.horizon)
+        later = np.minimum(ahead, path.num_times - 1)
+        begun = np.logical_or.accumulate(seen, axis=1)
+        begun = (begun | ~begun[:, -1:]).all(axis=2)
+        known = seen[:, later] & (ahead < path.num_times)[..., None]
+        known &= begun[:, :, None, None]
         log = jax.vmap(jax.vmap(jax.vmap(space.log, (None, 0))))
-        found = np.asarray(jax.jit(log)(jnp.asarray(values), jnp.asarray(later)))
-        return found, known.astype(found.dtype)
+        found = jax.jit(log)(jnp.asarray(values), jnp.asarray(values[:, later]))
+        return np.where(known, np.asarray(found), 0), known
 
     def predict(self, X: Any) -> np.ndarray:
         """The next samples `(n, horizon, channels)`, or `(n, horizon, *point)`."""
-        path = self._check(self._flat(X))
+        path = self._check(flat_points(X, self.geometry))
+        return self._ahead(check_points(path, self.geometry))
+
+    def _ahead(self, path: SampledPath) -> np.ndarray:
         space, shape = self._space(path.dim), (self.horizon, -1)
         go = jax.jit(jax.vmap(jax.vmap(space.exp, (None, 0))))
         parts = []
         for block, count in blocks(path, self.length_, BLOCK):
-            items = prepare_paths(self.model_, self.scaling_, block, self.time)
+            items = prepare_paths(
+                self.model_, self.scaling_, block, self.time, self._filling
+            )
             out = np.asarray(_outputs(self.model_, items))
             rows, last = np.arange(len(out)), np.asarray(block.lengths) - 1
             moves = out[rows, last].reshape(len(out), *shape) * self.move_scale_
-            points = np.asarray(block.filled().xs)[rows, last]
-            points = points.reshape(len(out), *space.point_shape)
+            points = self._points(block)[0][rows, last]
             dtype = points.dtype
             found = go(jnp.asarray(points), jnp.asarray(moves, dtype))
             parts.append(np.asarray(found)[:count])
@@ -134,25 +165,31 @@ class Forecaster(SequenceEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """How much better than "no change": one less the ratio of mean squared moves
         from the forecast and from the last sample known. The last `horizon` samples
-        of `X` are held back and forecast."""
-        path = self._check(self._flat(X))
+        of `X` are held back and forecast, as far as they were observed."""
+        path = self._check(flat_points(X, self.geometry))
+        self._check_past(path)
         lengths = lengths_of(path) - self.horizon
         if lengths.min() < 1:
             raise ValueError(
                 f"a series has {lengths_of(path).min()} samples; to score forecasts "
                 f"{self.horizon} ahead it needs more than {self.horizon}."
             )
-        past = SampledPath(path.ts, path.xs, path.mask, lengths, check=False)
-        space = self._space(path.dim)
-        values = np.asarray(path.filled().xs)
-        values = values.reshape(*values.shape[:2], *space.point_shape)
-        rows = np.arange(len(values))
-        future = values[rows[:, None], lengths[:, None] + np.arange(self.horizon)]
-        still = np.broadcast_to(values[rows, lengths - 1][:, None], future.shape)
+        past = dataclasses.replace(path, lengths=jnp.asarray(lengths), check=False)
+        space, rows = self._space(path.dim), np.arange(len(lengths))[:, None]
+        values, seen = self._points(path)
+        last = lengths[:, None] + np.arange(self.horizon)
+        begun = np.logical_or.accumulate(seen, axis=1)[rows, lengths[:, None] - 1]
+        future, known = values[rows, last], seen[rows, last] & begun
+        if not known.any():
+            raise ValueError(
+                f"none of the last {self.horizon} samples was observed, so there is no "
+                "forecast to score."
+            )
+        still = np.broadcast_to(values[rows, lengths[:, None] - 1], future.shape)
         gap = jax.jit(jax.vmap(jax.vmap(space.log)))
 
         def error(points: np.ndarray) -> float:
             moves = gap(jnp.asarray(points, future.dtype), jnp.asarray(future))
-            return float(jnp.sum(jnp.square(moves)))
+            return float(np.sum(np.square(np.asarray(moves)), where=known))
 
-        return 1.0 - error(self.predict(past)) / error(still)
+        return 1.0 - error(self._ahead(past)) / error(still)

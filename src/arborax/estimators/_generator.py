@@ -17,7 +17,9 @@ from ..models import AbstractCausalModel
 from ..paths import brownian, brownian_brackets, SampledPath
 from ..training import metrics
 from ..training.objectives import PathFeatures
+from ._blocks import observed
 from ._models import make_model
+from ._points import check_points, flat_points
 from ._sequence import TrainedEstimator
 
 
@@ -140,14 +142,7 @@ class PathGenerator(TrainedEstimator):
         is not used."""
         as_choice("kind", self.kind, ("path", "branched"))
         shape = None if self.geometry is None else self.geometry.point_shape
-        if shape is not None and not isinstance(X, SampledPath):
-            X = np.asarray(X)
-            if X.shape[2:] != shape:
-                raise ValueError(
-                    f"`X` must have shape (n, times, *{shape}), points of "
-                    f"{self.geometry}, got {X.shape}."
-                )
-            X = X.reshape(*X.shape[:2], -1)
+        X = flat_points(X, self.geometry)
         path, key = self._start(X, standardise=False)
         if path.ts.ndim > 1 or path.lengths is not None:
             raise ValueError(
@@ -159,7 +154,7 @@ class PathGenerator(TrainedEstimator):
                 "a generator needs at least 8 paths of 4 samples, got "
                 f"{path.batch_shape[0]} of {path.num_times}."
             )
-        values = np.asarray(path.filled().xs)
+        values = self._complete(path)
         self.times_ = np.asarray(path.ts, np.float64)
         first, moved = values[:, 0], values - values[:, :1]
         scale = moved.reshape(-1, path.dim).std(axis=0)
@@ -383,16 +378,26 @@ class PathGenerator(TrainedEstimator):
         return -float(np.mean([value["ks"] for value in scores.values()]))
 
     def _values(self, X: Any) -> np.ndarray:
-        if not isinstance(X, SampledPath):
-            X = np.asarray(X)
-            X = X.reshape(*X.shape[:2], -1) if X.ndim > 3 else X
-        path = self._check(X)
+        path = self._check(flat_points(X, self.geometry))
         if path.num_times != len(self.times_) or path.lengths is not None:
             raise ValueError(
                 f"paths must be on the training grid of {len(self.times_)} times, got "
                 f"{path.num_times}."
             )
-        return np.asarray(path.filled().xs)
+        return self._complete(path)
+
+    def _complete(self, path: SampledPath) -> np.ndarray:
+        """Values `(n, times, channels)`; refuses gaps and points off the manifold."""
+        gaps = np.argwhere(~observed(path))
+        if len(gaps):
+            series, sample, channel = gaps[0]
+            raise ValueError(
+                f"a generator learns complete paths: series {series} has no value of "
+                f"channel 'x{channel}' at sample {sample}, and filled in values would "
+                "have too little volatility. Drop such paths, or keep the times at "
+                "which all channels were observed."
+            )
+        return np.asarray(check_points(path, self.geometry).xs)
 
 
 def _stride(steps: int) -> int:

@@ -12,6 +12,7 @@ from sklearn.metrics import r2_score
 
 from ..geometry import AbstractGeometry
 from ._models import last_output
+from ._points import belong
 from ._sequence import SequenceEstimator
 from ._targets import as_targets, Regressor
 
@@ -86,7 +87,7 @@ class SequenceRegressor(Regressor, SequenceEstimator):
                 f"`y` must have shape (n, *{self.geometry.point_shape}), points of "
                 f"{self.geometry}, got {y.shape}."
             )
-        inside = np.asarray(jax.vmap(self.geometry.belongs)(jnp.asarray(y)))
+        inside = belong(self.geometry, y)
         if not inside.all():
             raise ValueError(
                 f"`y` in row {int(np.argmin(inside))} is not a point of "

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..paths import SampledPath
-from ._blocks import lengths_of
+from ._blocks import lengths_of, observed
 
 
 class Scaling(eqx.Module):
@@ -65,11 +65,7 @@ class Moments(NamedTuple):
     def of(path: SampledPath) -> "Moments":
         """Those of the observed values of a batch."""
         xs = np.asarray(path.xs, np.float64)
-        seen = np.arange(path.num_times) < lengths_of(path)[:, None]
-        seen = np.broadcast_to(seen[..., None], xs.shape)
-        if path.mask is not None:
-            mask = np.asarray(path.mask)
-            seen = seen & mask.reshape(*mask.shape[:2], -1)
+        seen = observed(path)
         ts = np.broadcast_to(np.asarray(path.ts, np.float64), xs.shape[:2])
         last = np.take_along_axis(ts, lengths_of(path)[:, None] - 1, axis=1)[:, 0]
         count = np.sum(seen, axis=(0, 1))

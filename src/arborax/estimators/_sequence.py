@@ -2,7 +2,7 @@
 
 import dataclasses
 import warnings
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import equinox as eqx
 import jax
@@ -38,8 +38,14 @@ NOTHING = (
 
 
 @eqx.filter_jit
-def prepare_paths(model: Any, scaling: Scaling, path: SampledPath, time: bool) -> Any:
-    path = scaling.apply(path).filled()
+def prepare_paths(
+    model: Any,
+    scaling: Scaling,
+    path: SampledPath,
+    time: bool,
+    filling: Literal["linear", "forward"] = "linear",
+) -> Any:
+    path = scaling.apply(path).filled(filling)
     path = (add_time(path) if time else path).broadcast()
     return jax.vmap(lambda one: prepare(model, one))(path)
 
@@ -120,6 +126,7 @@ class SequenceEstimator(TrainedEstimator):
 
     standardise: bool = True
     time: bool = True
+    _filling: ClassVar[Literal["linear", "forward"]] = "linear"
 
     @property
     def _channels(self) -> int:
@@ -141,7 +148,7 @@ class SequenceEstimator(TrainedEstimator):
         """What the model is given of each path, stacked, and the lengths."""
         parts = []
         for block, count in blocks(path, self.length_, BLOCK):
-            items = prepare_paths(model, self.scaling_, block, self.time)
+            items = prepare_paths(model, self.scaling_, block, self.time, self._filling)
             parts.append(jax.tree.map(lambda leaf: np.asarray(leaf)[:count], items))
         items = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
         return items, lengths_of(path).astype(np.int32)

@@ -186,6 +186,9 @@ def read_frame(
     channels = [channels] if isinstance(channels, str) else channels
     if channels is None:
         channels = [name for name in names if name not in (time, group)]
+    for name in channels:
+        if [*channels].count(name) > 1:
+            raise ValueError(f"`channels` names {name!r} twice; each is one column.")
     for name in (time, group, *channels):
         if name is not None and name not in names:
             hint = " It is in the index: use `df.reset_index()`." * (name in index)
@@ -219,6 +222,13 @@ def read_frame(
         raise ValueError(
             f"group {labels[k]!r} has one row only, row {rows[first[k]]}; a path needs "
             "at least two. Drop the group."
+        )
+    known = np.bincount(codes, ~np.isnan(values).all(axis=1))
+    if not known.all():
+        k = int(np.argmin(known))
+        raise ValueError(
+            f"group {labels[k]!r} has no values, all are missing from row "
+            f"{rows[first[k]]} on. Drop the group."
         )
     if time is None and not dates:
         clock = np.arange(len(rows)) - np.repeat(first, lengths)
