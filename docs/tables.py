@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arborax_experiments import collect, find_task, table
-from arborax_experiments.harness import provenance, Table
+from arborax_experiments.harness import footing_table, provenance, Table
 from arborax_experiments.recovery.tables import (
     COMMAND as PPG_COMMAND,
     PUBLISHED as PPG_DALIA,
@@ -144,6 +144,18 @@ def rough_volatility(data: str = "simulated", hurst: float = 0.25) -> str:
     return _markdown([f"KS x 100, {paths} paths", *large.columns], lines, results)
 
 
+def footing() -> str:
+    """What the rows of `rough-bergomi` were given, by setting, at preset quick."""
+    task, parts = find_task("rough-bergomi"), []
+    results = collect("rough-bergomi", [ROOT / "results"])
+    for title, group in task.groups(results).items():
+        if "quick" in title and "paper" not in title and "objective" not in title:
+            one = footing_table(task, group)
+            name = title.removeprefix("setting ").replace(", preset quick", "")
+            parts.append(_rows([name, *one.columns], one.lines))
+    return "\n\n".join(parts)
+
+
 def power() -> str:
     """How often the permutation test of all paths rejects known laws."""
     file = ROOT / "results" / "power" / "rough-bergomi.json"
@@ -234,7 +246,7 @@ def readme() -> str:
 
     noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
     found = {label.split(",")[0]: cells for label, cells in noisy.lines}
-    shares = [k for k, name in enumerate(noisy.columns) if "%" in name]
+    shares = [k for k, name in enumerate(noisy.columns) if "% of 60 laws" in name]
     ours, front = (
         " and ".join(f"{_means([found[label][k]])[0] / 100:.2f}" for k in shares)
         for label in ("B-NRDE on SO(3)", "no equation: the front alone")
@@ -242,7 +254,7 @@ def readme() -> str:
     rows.append(
         (
             "Recorded rotations: forecast error, relative to an untrained filter bank; "
-            f"{len(shares)} sets",
+            "recordings that chose the training law, and others",
             ours,
             f"{front} (trained filter bank, no equation)",
             "so-rotation",
@@ -261,18 +273,20 @@ def readme() -> str:
     speeds = f"{len(first.columns)} speeds"
     rows.append(
         (
-            "Volatility between coarse samples, branched loss: error, relative to the "
-            f"geometric loss; {speeds}",
+            "Volatility between coarse samples, branched loss, true brackets supplied: "
+            f"error, relative to the geometric loss; {speeds}",
             ours,
-            f"{plain} (geometric loss, bracket as a channel)",
+            f"{plain} (geometric loss, true bracket as a channel)",
             "brackets",
         )
     )
     lines = {label: _means(cells) for label, cells in second.lines}
+    (floor,) = set(lines["floor: a second true sample"])
     ours, plain = (f"{min(x):.0f} to {max(x):.0f}" for x in (lines[n] for n in names))
     rows.append(
         (
-            f"Law of its quadratic variation: KS distance x 100; {speeds}",
+            f"Law of its quadratic variation: KS distance x 100, floor {floor:.1f}; "
+            f"{speeds}",
             ours,
             f"{plain} (same alternative)",
             "brackets",
@@ -374,6 +388,7 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/guides/rough-bergomi.md", "rough", lambda: rough_volatility(hurst=0.1)),
     ("docs/guides/rough-bergomi.md", "sp500", lambda: rough_volatility("sp500")),
     ("docs/guides/rough-bergomi.md", "power", power),
+    ("docs/guides/rough-bergomi.md", "footing", footing),
     ("docs/results.md", "sequences", sequences),
     ("docs/guides/linear.md", "state-tracking", state_tracking),
     ("docs/results.md", "brackets", brackets_short),

@@ -27,7 +27,7 @@ from arborax_experiments.rotations.tables import (
     noisy_table,
     PUBLISHED,
     PUBLISHED_COLUMNS,
-    RATIO,
+    RATIOS,
 )
 from arborax_experiments.rotations.task import angle_error
 from arborax_experiments.rotations.test_sets import FROZEN, make_test_sets
@@ -186,16 +186,19 @@ def test_ratio_to_the_untrained_bank(result):
     """Recorded sources weigh the same, whatever their number of columns."""
     names = ("broad_x, 10 Hz", "broad_y, 10 Hz", "tum_x, 10 Hz", "final tum_y, 10 Hz")
     bank = {f"{name}, noise 0.02": {"forecast": 2.0} for name in names}
+    better = {name: {"forecast": 1.6} for name in bank}
     ours = {k: {"forecast": 1.0 if "broad" in k else 2.0} for k in bank}
     made = {
         **result,
         "changes": {},
         "scores": ours,
-        "references": {"filter bank, 84 laws": bank},
+        "references": {"filter bank, 84 laws": bank, "filter bank, 60 laws": better},
     }
-    shown = noisy_table([made])
-    assert shown.columns == ["BROAD", "TUM", RATIO, "final TUM", f"final {RATIO}"]
-    assert shown.lines[1][1] == ["1.00", "2.00", "75.00", "2.00", "100.00"]
+    shown, (few, all_laws) = noisy_table([made]), RATIOS.values()
+    final = ["final TUM", f"final {few}", f"final {all_laws}"]
+    assert shown.columns == ["BROAD", "TUM", few, all_laws, *final]
+    cells = ["1.00", "2.00", "93.75", "75.00", "2.00", "125.00", "100.00"]
+    assert dict(shown.lines)["GRU, 1 seed"] == cells
 
 
 def test_labels_say_what_was_changed(result):

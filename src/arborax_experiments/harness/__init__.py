@@ -22,6 +22,7 @@ from .tables import (
     by_model as by_model,
     by_setting as by_setting,
     commands as commands,
+    footing_table as footing_table,
     Lines as Lines,
     mean_cells as mean_cells,
     percent_cells as percent_cells,

@@ -193,7 +193,7 @@ def footing_table(task: Any, results: Results) -> Table:
         else:
             cells += ["-", "-"]
         lines.append((with_seeds(label, seeds), cells))
-    return Table("equal footing", columns, lines)
+    return Table(f"equal footing{task.footing}", columns, lines)
 
 
 def _data_seen(result: dict[str, Any]) -> int:

@@ -84,6 +84,7 @@ class AbstractTask(abc.ABC):
     - `private`: fields of the configuration that name folders of the user; they are
         written to no file.
     - `rates_tried`: by model, how many learning rates were tried, where not one.
+    - `footing`: what else to know of the table on equal footing, for its title.
     - `space`: what a sweep searches by default: a field to `(low, high)`, `(low, high,
         "log")` or a list of choices.
     """
@@ -94,6 +95,7 @@ class AbstractTask(abc.ABC):
     introduction: ClassVar[str] = ""
     private: ClassVar[tuple[str, ...]] = ()
     rates_tried: ClassVar[Mapping[str, str]] = {}
+    footing: ClassVar[str] = ""
     space: ClassVar[Mapping[str, Any]] = {
         "learning_rate": (1e-3, 2e-2, "log"),
         "width": (16, 64),

@@ -44,7 +44,6 @@ PUBLISHED_FRONTS = {
     "sg-ncde": "sg3",
     **dict.fromkeys(("stacked-xlstm", "nrde", "xlstm", "gru", "ncde"), "hermite"),
 }
-BANK = "filter bank, 84 laws"
 REFERENCES: dict[str, AbstractExtrapolator] = {
     "hold": Hold(),
     "constant velocity": ConstantVelocity(),
@@ -52,7 +51,7 @@ REFERENCES: dict[str, AbstractExtrapolator] = {
     "Hermite (absolute chart)": Hermite(relative=False),
     **{f"Savitzky-Golay {order}": SavitzkyGolay(order) for order in (1, 2, 3)},
     "filter bank, 60 laws": FilterBank(),
-    BANK: FilterBank(bodies=BODIES),
+    "filter bank, 84 laws": FilterBank(bodies=BODIES),
 }
 
 

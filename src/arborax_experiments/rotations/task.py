@@ -41,6 +41,10 @@ class RotationTask(AbstractTask):
     config = Config
     models = LABELS
     private = ("folder", "final", "motions")
+    footing = (
+        "; CPU s is no measure of a model: several runs shared a process, and only the "
+        "first of them paid for the simulation"
+    )
     introduction = """<p>Orientations: 12 observed points, 9 forecast. RGE is the angle
 between forecast and truth in degrees. References are not learned and see the same
 observations. Models are trained on simulated rotation only; recordings are forecast

@@ -26,7 +26,7 @@ from .generator import make_generator
 from .objectives import make_objective
 from .scores import score
 from .selection import Validation
-from .sp500 import read_windows, reference
+from .sp500 import Bootstrap, read_windows, reference
 from .tables import LABELS, REFERENCES, tables
 
 
@@ -48,7 +48,7 @@ class RoughBergomiTask(AbstractTask):
     name = "rough-bergomi"
     config = Config
     models = LABELS
-    rates_tried = {"bnrde": "several", "bnrde-bk": "several"}
+    rates_tried = dict.fromkeys(("bnrde", "bnrde-bk"), "2 or more")
     introduction = """<p>Generated against true log-prices. KS is the two-sample
 Kolmogorov-Smirnov statistic, times 100. The floor is what a perfect model would score:
 two samples of the true law, of the size of the test set; "on these test paths" is what
@@ -81,6 +81,10 @@ with a kernel that no model was trained on.</p>"""
         if config.model in REFERENCES:
             return reference(config.model)
         return make_generator(config, data.splits.train.values, key=key)
+
+    def trained(self, model: Any) -> Any:
+        """What the bootstrap holds are data."""
+        return () if isinstance(model, Bootstrap) else model
 
     def stages(self, config: Config, data: Data) -> Iterator[Stage]:
         if config.model in REFERENCES:

@@ -40,7 +40,7 @@ class SPDTask(AbstractTask):
     config = Config
     models = LABELS
     rates_tried = {
-        **dict.fromkeys(("bnrde", "bnrde-ito", "bnrde-bk"), "several"),
+        **dict.fromkeys(("bnrde", "bnrde-ito", "bnrde-bk"), "2 or more"),
         **dict.fromkeys(("gru", "xlstm", "stacked-xlstm"), "2"),
     }
     introduction = """<p>Generated against true paths of covariance matrices. W1 is the
