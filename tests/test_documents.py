@@ -110,6 +110,8 @@ def test_relative_links_resolve(source, folder):
             found = (ROOT / "examples").joinpath(*parts[2:]).with_suffix(".py")
             if parts[2:] in [(f"{name}.md",) for name in WRITTEN]:
                 continue
+            if parts[2] == "api":  # one page per room
+                found = ROOT / "src" / "arborax" / pathlib.Path(parts[3]).stem
         assert found.exists(), f"{target} in {_name(source)}"
 
 
