@@ -13,7 +13,7 @@ EXTRAS_lint := checkpoint,cli,lint,plots,sklearn,sweep,test,train
 EXTRAS_docs := cli,docs,plots,sklearn,train
 EXTRAS_demo := cli,plots,train
 
-.PHONY: test lint docs tables demo bench installs format clean
+.PHONY: test lint docs links tables demo bench installs format clean
 
 test: $(VENV)/.ready-test
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(ARGS)
@@ -32,6 +32,10 @@ format: $(VENV)/.ready-lint
 docs: $(VENV)/.ready-docs
 	$(VENV)/bin/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# Whether the links to other sites work.
+links: $(VENV)/.ready-docs
+	$(VENV)/bin/python -m sphinx -q -b linkcheck docs docs/_build/links
 
 tables: $(VENV)/.ready-docs
 	$(VENV)/bin/python docs/tables.py

@@ -1,5 +1,10 @@
-"""Pages in a real browser, where there is one."""
+"""Pages in a real browser, where there is one.
 
+With the environment variable ARBORAX_BROWSER=required, as in the workflows, there must
+be one. Otherwise the tests of pages are skipped without it.
+"""
+
+import os
 import pathlib
 import shutil
 import subprocess
@@ -9,6 +14,8 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next(filter(None, map(shutil.which, NAMES)), None)
+if BROWSER is None and os.environ.get("ARBORAX_BROWSER") == "required":
+    raise RuntimeError(f"ARBORAX_BROWSER=required, but there is none of {NAMES}.")
 needs_browser = pytest.mark.skipif(
     BROWSER is None, reason=f"needs a browser: one of {', '.join(NAMES)}"
 )

@@ -56,6 +56,16 @@ def test_code_blocks(page, monkeypatch, tmp_path):
         exec(code, namespace)
 
 
+def test_blocks_of_other_libraries_run_by_night():
+    """The job `rivals` has every library that a block needs, but the one that cannot be
+    installed."""
+    job = (ROOT / ".github" / "workflows" / "nightly.yml").read_text()
+    found = re.search(r'python -c "import (.*)"', job)
+    assert found is not None
+    needed = {match[1] for page in PAGES for match in BLOCK.finditer(page.read_text())}
+    assert needed - {None} <= {"signatory", *found[1].split(", ")}
+
+
 # Those that train for more than a few seconds wait for the night.
 SLOW = ("04_train_a_generator", "05_classify")
 
@@ -102,9 +112,10 @@ def _sources():
     ids=lambda path: _name(path) if path.suffix else "",
 )
 def test_relative_links_resolve(source, folder):
-    text = source.read_text().replace("\n# ", "\n")
-    for target in re.findall(r"\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)", text):
-        found = pathlib.Path(os.path.normpath(folder / target))
+    for target, anchor in re.findall(
+        r"\]\((?!https?:)([^)#\s]*)(?:#([^)]*))?\)", _markdown(source)
+    ):
+        found = pathlib.Path(os.path.normpath(folder / target)) if target else source
         parts = found.relative_to(ROOT).parts
         if parts[:2] == ("docs", "generated"):
             found = (ROOT / "examples").joinpath(*parts[2:]).with_suffix(".py")
@@ -113,6 +124,28 @@ def test_relative_links_resolve(source, folder):
             if parts[2] == "api":  # one page per room
                 found = ROOT / "src" / "arborax" / pathlib.Path(parts[3]).stem
         assert found.exists(), f"{target} in {_name(source)}"
+        if anchor:
+            assert anchor in _anchors(found), f"{target}#{anchor} in {_name(source)}"
+
+
+def _markdown(source):
+    text = source.read_text()
+    return text if source.suffix == ".md" else re.sub(r"^# ?", "", text, flags=re.M)
+
+
+def _anchors(page):
+    """What Sphinx and the usual hosts of repositories make of headings."""
+    text = re.sub(r"^```.*?^```", "", _markdown(page), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {
+        re.sub(r"[^\w\- ]", "", line.strip().lower()).replace(" ", "-")
+        for line in headings
+    }
+
+
+def test_a_wrong_anchor_is_found():
+    page = ROOT / "docs" / "guides" / "own-data.md"
+    assert "generated-paths" in _anchors(page) and "nowhere" not in _anchors(page)
 
 
 def test_every_page_is_in_the_table_of_contents():

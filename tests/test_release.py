@@ -4,6 +4,8 @@ import importlib.util
 import json
 import pathlib
 import re
+import subprocess
+import sys
 import tomllib
 
 import equinox as eqx
@@ -44,10 +46,37 @@ def test_citations_agree():
     zenodo = json.loads((ROOT / ".zenodo.json").read_text())
     assert zenodo["version"] == PROJECT["version"]
     dated = rf"^## \[{re.escape(PROJECT['version'])}\] - \d{{4}}-\d\d-\d\d$"
-    assert re.search(dated, (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    match = re.search(dated, changelog, re.MULTILINE)
+    assert match is not None
+    released = match.group().rpartition(" ")[2]
+    assert f"\ndate-released: {released}\n" in citation
     for name in (zenodo["title"], zenodo["description"], zenodo["license"]):
         assert name in citation
     assert zenodo["license"] == PROJECT["license"]
+
+
+def test_notes_of_a_release_are_its_section_of_the_changelog():
+    def run(version):
+        command = [sys.executable, ROOT / ".ci" / "notes", version]
+        return subprocess.run(command, capture_output=True, text=True)
+
+    notes = run(PROJECT["version"]).stdout
+    assert notes.startswith("### ") and len(notes) > 1000 and "\n## " not in notes
+    assert notes.strip() in (ROOT / "CHANGELOG.md").read_text()
+    assert run("9.9.9").returncode
+
+
+def test_pythons_are_those_of_the_workflows():
+    found = {
+        line.rpartition(" ")[2]
+        for line in PROJECT["classifiers"]
+        if re.search(r":: 3\.\d+$", line)
+    }
+    used = set()
+    for path in WORKFLOWS:
+        used |= set(re.findall(r'"(3\.\d+)"', path.read_text()))
+    assert found == used
 
 
 def test_every_extra_of_users_is_installed_alone():
@@ -55,7 +84,7 @@ def test_every_extra_of_users_is_installed_alone():
     match = re.search(r"USER_EXTRAS=(\S+)", script)
     assert match is not None
     extras = set(match.group(1).split(","))
-    tools = {"bench", "docs", "lint", "test"}
+    tools = {"bench", "docs", "lint", "rivals", "test"}
     assert extras == set(PROJECT["optional-dependencies"]) - tools
     workflow = (ROOT / ".github" / "workflows" / "test.yml").read_text()
     match = re.search(r"extra: \[(.*)\]", workflow)

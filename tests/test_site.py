@@ -4,8 +4,10 @@ Needs `make docs` first; the workflow `docs` runs this file after it.
 """
 
 import functools as ft
+import html
 import html.parser
 import http.server
+import json
 import pathlib
 import re
 import threading
@@ -20,6 +22,25 @@ FOLDERS = ("_sources", "_static", "_modules", "_downloads", "_images")
 pytestmark = pytest.mark.skipif(
     not (SITE / "index.html").exists(), reason="needs `make docs`"
 )
+# A telephone and a screen.
+WIDTHS = (390, 1280)
+# Opens the pages that the fragment names, one after the other, in a frame of the width
+# that it begins with, and writes down how wide they are.
+FRAME = """<!doctype html><body><iframe height="800"></iframe><script>
+const [width, ...pages] = location.hash.slice(1).split(",");
+const frame = document.querySelector("iframe"), found = [];
+frame.width = width;
+frame.style.border = "none";
+(async () => {
+  for (const page of pages) {
+    await new Promise((done) => { frame.onload = done; frame.src = page; });
+    await new Promise((done) => setTimeout(done, 200));
+    const root = frame.contentDocument.documentElement;
+    found.push([page, root.clientWidth, root.scrollWidth]);
+  }
+  document.body.dataset.widths = JSON.stringify(found);
+})();
+</script></body>"""
 
 
 def _pages():
@@ -83,6 +104,14 @@ def server():
         def log_message(self, *args):
             pass
 
+        def do_GET(self):
+            if self.path != "/frame.html":
+                return super().do_GET()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(FRAME.encode())
+
     handler = ft.partial(Quiet, directory=SITE)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -97,6 +126,24 @@ def server():
 def test_pages_log_nothing(file, server, tmp_path):
     text = document(f"{server}/{file.relative_to(SITE)}", tmp_path / "profile")
     assert "<h1" in text or file.name in ("genindex.html", "search.html")
+
+
+@pytest.mark.slow
+@needs_browser
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_page_scrolls_sideways(width, server, tmp_path):
+    names = [str(file.relative_to(SITE)) for file in _pages()]
+    names.append("_static/play/index.html")
+    found = []
+    for some in (names[k : k + 8] for k in range(0, len(names), 8)):
+        fragment = ",".join([str(width), *some])
+        text = document(f"{server}/frame.html", tmp_path / "profile", fragment)
+        match = re.search(r'data-widths="([^"]*)"', text)
+        assert match is not None, some
+        found += json.loads(html.unescape(match[1]))
+    assert [name for name, *_ in found] == names
+    assert all(width - 20 <= inner <= width for _, inner, _ in found), found
+    assert not [row for row in found if row[2] > row[1]]
 
 
 @pytest.mark.slow
