@@ -386,6 +386,12 @@ def model_rows():
         )
     )
     yield Row("models", "LinearBNRDE", lambda x: linear()(path(x)), PATH)
+    reservoir = once(
+        lambda: abx.models.Reservoir(
+            ITO, 2, hidden=4, window=2, memory=(0.1, 1.0), brackets="realised", key=KEY
+        )
+    )
+    yield Row("models", "Reservoir", lambda x: reservoir()(path(x)), PATH)
 
 
 ROWS = (

@@ -557,6 +557,9 @@ _MODELS: dict[str, Callable[[], Any]] = {
         window=2,
         key=KEY,
     ),
+    "LinearBNRDE low-rank": lambda: M.LinearBNRDE(
+        abx.Ito(2, 2), 1, hidden=4, structure="low-rank", rank=1, window=4, key=KEY
+    ),
     "Reservoir": lambda: M.Reservoir(
         abx.Ito(2, 2), 1, hidden=4, block=2, memory=(0.1, 1.0), window=2, key=KEY
     ),

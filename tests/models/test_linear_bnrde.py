@@ -10,6 +10,7 @@ import jax.random as jr
 import numpy as np
 import optax
 import pytest
+import scipy.linalg
 from jax.extend.core import jaxprs_in_params
 from jax.test_util import check_grads
 
@@ -32,9 +33,11 @@ def fine_paths(paths=64, steps=2048, dim=2):
     return noise, jnp.asarray(xs)
 
 
-def strong_errors(change=lambda alg, lams: lams):
-    """Root mean square errors at 8, 16, .. windows against Itô-Taylor steps of order
-    3/2 (with all iterated sums, the drift corrected) on the fine grid."""
+def strong_errors(change=lambda alg, lams: lams, depth=2):
+    """Root mean square errors at 8, 16, .. windows against the fine grid: an Itô
+    equation at depth two and Itô-Taylor steps of order 3/2 (with all iterated sums, the
+    drift corrected), or a Stratonovich one at depth three and exponentials of the
+    steps."""
     rng = np.random.default_rng(1)
     matrices = 0.6 * rng.normal(size=(2, 4, 4)) / 2
     noise, xs = fine_paths()
@@ -44,8 +47,11 @@ def strong_errors(change=lambda alg, lams: lams):
         a = np.einsum("pd,dij->pij", step, matrices)
         # (dX)^2 - h instead of its root, on the diagonal of the double sums.
         square = a @ a - h * np.einsum("dij,djk->ik", matrices, matrices)
-        y = y + np.einsum("pij,pj->pi", a + square / 2, y)
-    alg = abx.Ito(2, 2)
+        flow = a + square / 2
+        if depth > 2:
+            flow = a + a @ a / 2 + a @ a @ a / 6
+        y = y + np.einsum("pij,pj->pi", flow, y)
+    alg = abx.Ito(2, 2) if depth == 2 else abx.Shuffle(2, depth)
     steps = jnp.diff(xs, axis=1)
     brackets = jnp.broadcast_to(h * jnp.eye(2), (*steps.shape, 2))
     fields = abx.LinearFields(jnp.asarray(matrices)).prepare(alg)
@@ -53,7 +59,9 @@ def strong_errors(change=lambda alg, lams: lams):
     errors = []
     for windows in (8, 16, 32, 64):
         path = abx.SampledPath(
-            jnp.linspace(0.0, 1.0, xs.shape[1]), xs, brackets=brackets
+            jnp.linspace(0.0, 1.0, xs.shape[1]),
+            xs,
+            brackets=brackets if depth == 2 else None,
         )
         size = noise.shape[1] // windows
         lams = abx.windowed_log_signature(path, alg, size)
@@ -91,6 +99,15 @@ def test_strong_order_one_and_what_it_takes():
     assert slope(no_bracket) > -0.1 and no_bracket[-1] > 10 * full[-1], no_bracket
 
 
+def test_strong_order_three_halves_at_depth_three():
+    full = strong_errors(depth=3)
+    assert -1.65 < slope(full) < -1.35, full
+    pairs = [len(key) < 3 for key in abx.Shuffle(2, 3).primitive_basis]
+    kept = jnp.asarray(pairs)
+    less = strong_errors(lambda alg, lams: jnp.where(kept, lams, 0.0), depth=3)
+    assert -1.25 < slope(less) < -0.8 and less[-1] > 4 * full[-1], less
+
+
 @pytest.mark.parametrize("structure", ["dense", "block", "diagonal"])
 @pytest.mark.parametrize(
     "alg", [abx.Ito(2, 2), abx.MuntheKaasWright(2, 3)], ids=lambda a: type(a).__name__
@@ -125,10 +142,26 @@ def test_outputs_at_windows_and_last():
     np.testing.assert_allclose(at_knots[1:], at_samples[3::4], rtol=1e-10, atol=1e-12)
     last = make(outputs="last")(path)
     np.testing.assert_allclose(last, at_samples[-1], rtol=1e-10, atol=1e-12)
-    # A control that was cut by time, with knots that are no samples.
-    knots = jnp.asarray([0.1, 0.35, 0.77, 1.1])
-    control = abx.rough_path(None, path, model.alg, knots=knots)
+
+
+def test_windows_by_time():
+    """Knots at every fourth sample are windows of four samples; at knots between
+    samples the states are products of exponentials of the piecewise linear path."""
+    model = M.LinearBNRDE(abx.Shuffle(2, 1), 1, basepoint=False, **SMALL)
+    path = driver(model, 13)
+    control = abx.rough_path(None, path, model.alg, knots=path.ts[::4])
+    np.testing.assert_allclose(model(control), model.at_knots(path), rtol=1e-10)
+    knots = np.array([0.1, 0.35, 0.77, 1.1])
+    control = abx.rough_path(None, path, model.alg, knots=jnp.asarray(knots))
     assert model(control).shape == (4, 1)
+    layer = model.layers[0]
+    a = np.asarray(layer.matrices)[..., 0]  # (channels, 4, 5), offsets last
+    square = np.concatenate([a, np.zeros((2, 1, 5))], axis=1)
+    steps = np.diff([np.interp(knots, path.ts, x) for x in np.asarray(path.xs).T]).T
+    y = np.append(np.asarray(layer.start(path.xs[0])), 1.0)
+    for step, state in zip(steps, np.asarray(model.states(control))[1:]):
+        y = scipy.linalg.expm(np.einsum("d,dij->ij", step, square)) @ y
+        np.testing.assert_allclose(state, y[:4], rtol=1e-9)
 
 
 def test_padding_is_exact():
@@ -222,6 +255,22 @@ def test_associative_mode_has_logarithmic_depth():
     counts = [products(2**k, "associative") for k in range(4, 9)]
     assert np.diff(counts).tolist() == [2, 2, 2, 2]
     assert products(16, "scan") == products(256, "scan")
+
+
+def test_associative_models_have_logarithmic_depth():
+    """The whole model, from samples to the last output."""
+
+    def products(windows, mode):
+        model = M.LinearBNRDE(
+            abx.Shuffle(2, 2), 1, outputs="last", mode=mode, **SMALL | dict(window=2)
+        )
+        xs = jnp.ones((2 * windows, 2))
+        ts = jnp.arange(2.0 * windows)
+        return count_primitives(lambda x: model(abx.SampledPath(ts, x)), xs)
+
+    counts = [products(2**k, "associative") for k in range(3, 8)]
+    assert np.diff(counts).tolist() == [2, 2, 2, 2]
+    assert products(8, "scan") == products(128, "scan")
 
 
 @pytest.mark.parametrize("mode", ["scan", "associative"])

@@ -7,6 +7,7 @@ import pytest
 from jax.test_util import check_grads
 
 import arborax as abx
+from arborax.signatures._rough_path import as_time
 
 
 RNG = np.random.default_rng(5)
@@ -62,6 +63,13 @@ def test_queries_outside_are_refused():
         with pytest.raises(ValueError, match="query interval"):
             tree.log_signature(s, t)
         assert np.isnan(jax.jit(lambda s, t: tree.log_signature(s, t))(s, t)).all()
+    many = np.array([0.1, 0.2])
+    for query in (tree.log_signature, tree.signature, tree.control.log_signature):
+        with pytest.raises(TypeError, match="`t` must be one time.*jax.vmap"):
+            query(0.1, many)
+    for name, value in (("s", "a"), ("t", None), ("s", [0.1, 0.2])):
+        with pytest.raises(TypeError, match=f"`{name}` must be one number"):
+            as_time(name, value)  # types are checked in this suite before it runs
     with pytest.raises(TypeError, match="rough_path"):
         abx.signature_tree(XS)
     control = abx.rough_path(TS, XS, abx.Shuffle(2, 2), window=3)

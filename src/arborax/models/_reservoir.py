@@ -39,8 +39,9 @@ class Reservoir(AbstractCausalModel):
     r"""A random branched equation with a readout fitted by ridge regression.
 
     $dY = \sum_i \sigma(A_i Y + b_i)\, dX^i$ with random $A_i$ and $b_i$ that are never
-    trained: by Johnson-Lindenstrauss its state is a random projection of the signature
-    of the driver. `fit` solves one linear system; nothing is differentiated.
+    trained. A linear equation's state is a linear function of the signature of the
+    driver, here a random one: a few hundred numbers in place of all coordinates.
+    `fit` solves one linear system; nothing is differentiated.
 
     Without `activation` the equation is linear and windows are taken all at once
     ([`arborax.models.LinearBNRDE`][], blocks of size `block`); with one it is a

@@ -8,7 +8,7 @@ from jaxtyping import Array, ArrayLike, Float
 
 from .._inputs import as_kind
 from .._values import refuse
-from ._rough_path import RoughPath
+from ._rough_path import as_time, RoughPath
 
 
 class SignatureTree(eqx.Module):
@@ -33,7 +33,7 @@ class SignatureTree(eqx.Module):
         """
         control, alg = self.control, self.control.alg
         dtype = control.knots.dtype
-        s, t = jnp.asarray(s, dtype), jnp.asarray(t, dtype)
+        s, t = (jnp.asarray(as_time(n, x), dtype) for n, x in (("s", s), ("t", t)))
         first, last = control.window(s), control.window(t)
         inside = (control.t0 <= s) & (s <= t) & (t <= control.t1)
 

@@ -5,9 +5,10 @@ from typing import Any, Literal
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, ArrayLike, Float
 
-from .._inputs import as_count
+from .._inputs import as_count, as_number
 from .._values import is_concrete, refuse
 from ..algebra import AbstractHopfAlgebra
 from ..paths import (
@@ -98,7 +99,7 @@ class RoughPath(eqx.Module):
             the window of `s`, and an interval that leaves it is refused.
         """
         dtype = self.times.dtype
-        s, t = jnp.asarray(s, dtype), jnp.asarray(t, dtype)
+        s, t = (jnp.asarray(as_time(n, x), dtype) for n, x in (("s", s), ("t", t)))
         k = self.window(s) if window is None else jnp.asarray(window)
         if window is None:
             inside = (self.knots[k] <= s) & (s <= t) & (t <= self.knots[k + 1])
@@ -128,6 +129,16 @@ class RoughPath(eqx.Module):
         brackets: Any = "left-point" if self.left_point else self.brackets
         steps = jnp.diff(self.values, axis=-2)
         return expanding_log_of_steps(self.alg, steps, brackets)
+
+
+def as_time(name: str, value: Any) -> Any:
+    """One end of an interval; `jax.vmap` takes many."""
+    if hasattr(value, "dtype") and np.ndim(value):
+        raise TypeError(
+            f"`{name}` must be one time, got shape {np.shape(value)}. Use `jax.vmap` "
+            "for many intervals."
+        )
+    return as_number(name, value)
 
 
 def rough_path(
