@@ -371,6 +371,23 @@ def not_reproduced() -> str:
     return f"{rows}\n\n```text\n{OXFORD_COMMAND}\n{PPG_COMMAND}\n```"
 
 
+def orders() -> str:
+    """Orders of convergence for fractional drivers, with their standard errors."""
+    file = ROOT / "results" / "orders" / "fractional.json"
+    found = json.loads(file.read_text(encoding="utf-8"))
+    rows = [["$H$", "depth $N$", "brackets", "measured", "$(N + 1) H - 1/2$"]]
+    rows.append(["---"] * len(rows[0]))
+    for row in found["rows"]:
+        expected = (row["depth"] + 1) * row["hurst"] - 0.5
+        kind = "of the variance" if row["brackets"] else "none"
+        order = f"{row['order']:.2f} ± {row['error']:.2f}"
+        rows.append(
+            [str(row["hurst"]), str(row["depth"]), kind, order, f"{expected:g}"]
+        )
+    text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return f"{text}\n\n`{found['command']}`"
+
+
 def draw() -> None:
     """The figures of the experiments `brackets` and `state-tracking`."""
     for name in ("brackets", "state-tracking"):
@@ -393,6 +410,7 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/guides/linear.md", "state-tracking", state_tracking),
     ("docs/results.md", "brackets", brackets_short),
     ("docs/results.md", "not-reproduced", not_reproduced),
+    ("docs/open-questions.md", "orders", orders),
     (
         "docs/guides/rough-bergomi.md",
         "objectives",

@@ -56,9 +56,12 @@ def as_real(name: str, value: Any) -> Any:
     """`value` with a real floating dtype, in NumPy or JAX as it came."""
     array = as_numbers(name, value)
     if not jnp.issubdtype(array.dtype, jnp.floating):
+        cast = f"{name}.astype(float)"
+        if not hasattr(value, "astype"):  # a list
+            cast = f"np.asarray({name}, float)"
         raise TypeError(
             f"`{name}` must have a real floating dtype, got {array.dtype}. Cast it "
-            f"first, e.g. `{name}.astype(float)`."
+            f"first, e.g. `{cast}`."
         )
     return array
 

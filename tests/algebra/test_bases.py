@@ -112,6 +112,21 @@ def test_free_generators_by_weight(dim, counts):
         assert forests[n] - lower == counts[n - 1]
 
 
+@pytest.mark.parametrize(
+    "dim, counts",
+    [(1, (1, 1, 1, 2, 3, 8)), (2, (2, 3, 6, 22, 80)), (3, (3, 6, 19, 102, 576))],
+)
+def test_generators_that_all_trees_need(dim, counts):
+    """Words over so many letters number as forests do; `BranchedWords` has the first
+    three weights, and so fewer words than forests from weight four on."""
+    words = [1]
+    for n in range(1, len(counts) + 1):
+        words.append(sum(counts[k - 1] * words[n - k] for k in range(1, n + 1)))
+        size = sum(words[1:])
+        assert size == abx.GrossmanLarson(dim, n).size
+        assert (size == abx.BranchedWords(dim, n).size) == (n <= 3)
+
+
 @pytest.mark.parametrize("dim", [1, 2, 3])
 def test_factors_of_trees(dim):
     keys = [t for n in range(1, 5) for t in trees.nonplanar_trees(dim, n)]

@@ -105,6 +105,17 @@ def test_branched_words_extend_rough_paths_beyond_weight_three():
     same(algebra.primitive_conversion(words, trees)(short), full)
     back = algebra.words_from_tree(trees, words) @ full.astype(float)
     np.testing.assert_allclose(back, short.astype(float), 1e-9, 1e-9)
+    same(algebra.words_from_tree(trees, words, exact=True) @ full, short)
+
+
+@pytest.mark.parametrize("tree_cls", TREES)
+@pytest.mark.parametrize("word_cls", [abx.Ito, abx.BranchedWords])
+@pytest.mark.parametrize("dim, depth", [(1, 5), (2, 4), (2, 5), (3, 3)])
+def test_words_come_back_from_trees_exactly(word_cls, tree_cls, dim, depth):
+    words, trees = word_cls(dim, depth), tree_cls(dim, depth)
+    c = random_fractions(11, words.primitive_size)
+    there = algebra.primitive_conversion(words, trees)(c)
+    same(algebra.words_from_tree(trees, words, exact=True) @ there, c)
 
 
 @pytest.mark.parametrize(
@@ -118,7 +129,7 @@ def test_branched_words_extend_rough_paths_beyond_weight_three():
     ],
 )
 def test_conversions_that_do_not_exist(source, target):
-    with pytest.raises(ValueError, match="no Hopf-algebra morphism"):
+    with pytest.raises(ValueError, match="no canonical morphism"):
         algebra.primitive_conversion(source(2, 4), target(2, 4))
 
 

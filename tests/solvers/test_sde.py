@@ -521,6 +521,10 @@ def test_modules_as_coefficients():
         (dict(levy_area="fine"), ValueError, "`levy_area` must be one of"),
         (dict(geometry=abx.SO(3)), ValueError, "SO"),
         (dict(solver=abx.LieEuler()), ValueError, "order 2"),
+        (dict(weak_order=2, solver=abx.Heun()), ValueError, "scheme of order 4"),
+        (dict(weak_order=2, solver=diffrax.Heun()), ValueError, "scheme of order 4"),
+        (dict(weak_order=2, levy_area=None), ValueError, "areas of 2 Brownian"),
+        (dict(ts=[0, 1]), TypeError, r"np.asarray\(ts, float\)"),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
 )

@@ -19,8 +19,9 @@ class BranchedWords(AbstractWordAlgebra):
     $(2d^3 + d)/3$ letters; by weight 2, 3, 6 for two channels, 3, 6, 19 for three.
 
     Up to depth 3 this is `GrossmanLarson` in other coordinates, and
-    [`arborax.algebra.primitive_conversion`][] goes both ways, exactly. At depth 4 and
-    more it holds the extension of a branched rough path that is given up to weight 3
+    [`arborax.algebra.primitive_conversion`][] goes both ways, exactly. Beyond, the way
+    back is [`arborax.algebra.words_from_tree`][], in fractions too. At depth 4 and more
+    it holds the extension of a branched rough path that is given up to weight 3
     (regularity above 1/4), with fewer coordinates: 50 where trees number 72 (d = 2,
     N = 4). Products are concatenations, and lifted fields are Lie brackets of those of
     the letters; on a manifold $(i, j, k)$ is $\nabla_{\nabla_{V_i} V_j} V_k$.

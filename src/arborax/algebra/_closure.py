@@ -118,6 +118,7 @@ def _check_key(key: Any, alg: AbstractHopfAlgebra, polynomial: Callable) -> None
     weights = [sum(1 + (n >= alg.dim) for n in monomial) for monomial in monomials]
     if not weights or max(weights) > alg.depth:
         raise ValueError(
-            f"{reprlib.repr(key)[:80]} is not a key of {alg} that paths reach; choose "
-            "from its `basis`"
+            f"{reprlib.repr(key)[:80]} is not a key of {alg}, or is zero along all "
+            "sampled paths, as words with letters of weight 3 are; choose another of "
+            "its `basis`"
         )

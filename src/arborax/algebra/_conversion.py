@@ -6,6 +6,7 @@ coordinates of the library (pairings, bracket coefficients).
 
 import functools as ft
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -63,9 +64,10 @@ def primitive_conversion(
         )
     else:
         raise ValueError(
-            f"there is no Hopf-algebra morphism from {source} to {target}; morphisms "
-            "go from Shuffle to Ito to BranchedWords to trees, from planar to other "
-            "trees, and from trees to MultiIndex or, at depth 3, BranchedWords"
+            f"no canonical morphism from {source} to {target}; these go from Shuffle "
+            "to Ito to BranchedWords to trees, from planar to other trees, and from "
+            "trees to MultiIndex or, up to depth 3, BranchedWords. From trees to words "
+            "see `words_from_tree`"
         )
     return target.primitive_maps[0] @ (embed @ source.primitive_maps[1])
 
@@ -120,7 +122,7 @@ def _forget(
 
 @ft.cache
 def words_from_tree(
-    trees: AbstractForestAlgebra, words: Ito | BranchedWords
+    trees: AbstractForestAlgebra, words: Ito | BranchedWords, exact: bool = False
 ) -> np.ndarray:
     """Left inverse `(words.primitive_size, trees.primitive_size)`, dense.
 
@@ -128,14 +130,51 @@ def words_from_tree(
     `Ito` a semimartingale, for `BranchedWords` a branched rough path given up to weight
     three. Other parts are projected away (least squares). It also takes non-planar to
     planar coordinates where that is possible.
+
+    With `exact` the entries are fractions: a left inverse without rounding, of as many
+    trees of each weight as there are words. Other parts are not projected but lost.
     """
     embed = primitive_conversion(words, trees).todense()
-    out = np.zeros(embed.shape[::-1])
+    out = np.full(embed.shape[::-1], Fraction(0)) if exact else np.zeros(embed.T.shape)
     for n in range(1, trees.depth + 1):
         rows = np.flatnonzero(trees.primitive_weights == n)
         columns = np.flatnonzero(words.primitive_weights == n)
-        out[np.ix_(columns, rows)] = np.linalg.pinv(embed[np.ix_(rows, columns)])
+        block = embed[np.ix_(rows, columns)]
+        inverse = _eliminate(block) if exact else np.linalg.pinv(block)
+        out[np.ix_(columns, rows)] = inverse
     return out
+
+
+def _eliminate(matrix: np.ndarray) -> np.ndarray:
+    """A left inverse in fractions, by elimination with the first row that serves."""
+    rows, columns = matrix.shape
+    left = [{k: Fraction(v) for k, v in enumerate(row) if v} for row in matrix.tolist()]
+    right = [{k: Fraction(1)} for k in range(rows)]
+    out = np.full((columns, rows), Fraction(0))
+    free, pivots = set(range(rows)), []
+    for column in range(columns):
+        pivot = min(k for k in free if column in left[k])
+        free.remove(pivot)
+        pivots.append(pivot)
+        scale = 1 / left[pivot][column]
+        for part in (left, right):
+            part[pivot] = {k: scale * v for k, v in part[pivot].items()}
+        for k in (*free, *pivots[:-1]):
+            factor = left[k].get(column)
+            for part in (left, right) if factor else ():
+                part[k] = _minus(part[k], factor, part[pivot])
+    for column, pivot in enumerate(pivots):
+        for k, value in right[pivot].items():
+            out[column, k] = value
+    return out
+
+
+def _minus(row: dict, factor: Fraction, other: dict) -> dict:
+    """`row - factor * other`, without zeros."""
+    out = dict(row)
+    for k, value in other.items():
+        out[k] = out.get(k, 0) - factor * value
+    return {k: v for k, v in out.items() if v}
 
 
 def _check_pair(source: AbstractHopfAlgebra, target: AbstractHopfAlgebra) -> None:

@@ -12,6 +12,7 @@ from ._adjoint import (
 )
 from ._base import AbstractSolver as AbstractSolver
 from ._bridge import LogODE as LogODE, RoughTerm as RoughTerm
+from ._equation import Equation as Equation, read_equation as read_equation
 from ._flows import (
     choose_mode as choose_mode,
     Magnus as Magnus,
@@ -30,7 +31,7 @@ from ._runge_kutta import (
     Heun as Heun,
     RKMK as RKMK,
 )
-from ._sde import solve_sde as solve_sde
+from ._sde import brownian_control as brownian_control, solve_sde as solve_sde
 from ._solution import Solution as Solution
 from ._solve import solve as solve
 from ._window import (

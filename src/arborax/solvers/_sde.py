@@ -111,11 +111,17 @@ def solve_sde(
     - `paths`: number of paths, the first axis of the result; `None` for one path
         without that axis.
     - `windows`: number of windows between two successive times.
-    - `levy_area`: `"foster"`, `"davie"`, or `None` to draw no areas, which is enough
-        for noise that commutes (one Brownian motion, or `g_i` of `y_i` alone).
+    - `levy_area`: `"foster"`, `"davie"`, or `None` to draw no areas: the strong order
+        is then 1/2, unless the noise commutes (one Brownian motion, or a diagonal whose
+        `g_i` depends on `y_i` alone). Nobody can see from shapes whether it does, so
+        areas are the default: `d (d - 1) / 2` of them per window, with a bracket of
+        fields each. For commuting noise in many dimensions say `None`.
     - `weak_order`: 2 adds the conditional mean of the next order
         ([`arborax.rough_path_from_areas`][]), for coefficients that do not depend on
-        `t` (make time a state if they do). It needs second derivatives of the fields.
+        `t` (make time a state if they do). It needs second derivatives of the fields,
+        areas if there is more than one Brownian motion, and a solver of order 4. These
+        terms grow with the windows: where they carry a state out of floats (on `SPD`,
+        say) take more windows.
     - `antithetic`: paths come in pairs, the second driven by $-W$ with the same areas.
     - `solver`: the scheme inside a window. `None`: `Heun()` in flat space, `CFEES25()`
         elsewhere, and `CF4()` if `weak_order` is 2.
@@ -155,6 +161,10 @@ def solve_sde(
         alg = Ito(channels, 2) if calculus == "ito" else Shuffle(channels, 2)
     if solver is None:
         solver = CF4() if weak else Heun() if geometry.flat else CFEES25()
+    solver = as_solver(solver, geometry, calculus)
+    method = as_choice("levy_area", levy_area, ("foster", "davie", None))
+    if weak:
+        _check_weak(solver, method, equation.noise)
     windows = as_count("windows", windows)
     block = 1 if paths is None else _BLOCK
     blocks = -(-count // (2 * block if antithetic else block))
@@ -165,8 +175,8 @@ def solve_sde(
     chunk = -(-blocks // -(-blocks // chunk))  # chunks of one size, or nearly
     plan = _Plan(
         alg,
-        as_choice("levy_area", levy_area, ("foster", "davie", None)),
-        as_solver(solver, geometry, calculus),
+        method,
+        solver,
         as_count("substeps", substeps),
         windows,
         adjoint,
@@ -191,6 +201,20 @@ def _weak(weak_order: Any) -> bool:
     if as_count("weak_order", weak_order) > 2:
         raise ValueError(f"`weak_order` is 1 or 2, got {weak_order}.")
     return weak_order == 2
+
+
+def _check_weak(solver: AbstractSolver, method: str | None, noise: int) -> None:
+    """Refuse what has weak order 1 whatever `weak_order` says."""
+    if solver.order < 4:
+        raise ValueError(
+            f"`weak_order=2` needs a scheme of order 4; {type(solver).__name__} has "
+            f"order {solver.order}. Leave `solver` out, or take `CF4()`."
+        )
+    if method is None and noise > 1:
+        raise ValueError(
+            f"`weak_order=2` needs the areas of {noise} Brownian motions; without them "
+            'means have order 1. Take `levy_area="davie"`, the cheaper one.'
+        )
 
 
 def _as_times(ts: Any) -> Array:
@@ -251,10 +275,11 @@ def _simulate(
 
     def each(steps: BrownianSteps):
         if not plan.antithetic:
-            return run(_control(knots, h, steps, plan.alg))
+            return run(brownian_control(knots, h, steps, plan.alg))
         mirrored = BrownianSteps(-steps.increments, -steps.space_time, steps.areas)
         both = jtu.tree_map(lambda *leaves: jnp.stack(leaves), steps, mirrored)
-        return jax.vmap(lambda one: run(_control(knots, h, one, plan.alg)))(both)
+        control = lambda one: brownian_control(knots, h, one, plan.alg)  # noqa: E731
+        return jax.vmap(lambda one: run(control(one)))(both)
 
     chunks = -(-plan.blocks // plan.chunk)
     numbers = jnp.arange(chunks * plan.chunk).reshape(chunks, plan.chunk)
@@ -271,10 +296,20 @@ def _joined(leaf: Array) -> Array:
     return leaf.reshape(leaf.shape[0] * leaf.shape[1], *leaf.shape[2:])
 
 
-def _control(
-    knots: Array, h: Array, steps: BrownianSteps, alg: AbstractHopfAlgebra
+def brownian_control(
+    ts: Array, h: Array, steps: BrownianSteps, alg: AbstractHopfAlgebra
 ) -> RoughPath:
-    """The control of the driver `(t, W)`, over windows of lengths `h`."""
+    """The control of the driver $(t, W)$ with which [`arborax.solve_sde`][] solves.
+
+    **Arguments:**
+
+    - `ts`: ends of the windows, `(windows + 1,)`; values are not checked.
+    - `h`: lengths of the windows, `(windows, 1)`, in the dtype of the states.
+    - `steps`: increments and areas of one path, as [`arborax.brownian_areas`][] draws
+        them.
+    - `alg`: `Ito(1 + dim, 2)` (Itô), `Shuffle(1 + dim, 2)` (Stratonovich) or, with the
+        conditional means of weak order 2, `Shuffle(1 + dim, 3)`.
+    """
     w, space_time, areas = steps
     increments = jnp.concatenate([h, w], axis=-1)
     # The area of time and W is -h H.
@@ -286,5 +321,5 @@ def _control(
     elif alg.depth == 3:
         variances = spread
     return rough_path_from_areas(
-        knots, increments, areas, alg, brackets, variances=variances, check=False
+        ts, increments, areas, alg, brackets, variances=variances, check=False
     )
