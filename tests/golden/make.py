@@ -6,7 +6,10 @@
 Everything here uses public names and float64. A case returns arrays; what is stored are
 projections on fixed vectors, a dozen numbers per array. If a constructor is renamed,
 change the case; if a bug fix changes numbers, make the file again and name the fix in
-the commit. Cases avoid numbers that depend on a known fault.
+the commit. Cases avoid numbers that depend on a known fault. One change of
+the file was no bug fix: when the experiment on rotations was redesigned (a2691db),
+`RotationForecaster` got other arguments and numbers, and `FilterBank` replaced
+`RotationMixture` and `RotationBNRDE`, which are gone.
 """
 
 import functools as ft
