@@ -11,6 +11,7 @@ own with a time limit (`--limit`); if it is reached, the table says so. Results 
 """
 
 import argparse
+import datetime
 import json
 import pathlib
 import platform
@@ -473,7 +474,8 @@ def main():
     file = RESULTS / "logode.json"
     old = json.loads(file.read_text()) if file.exists() else {}
     results = {
-        "machine": f"{platform.machine()}, jax {jax.__version__}",
+        "machine": f"{platform.machine()}, jax {jax.__version__}, "
+        f"{datetime.date.today():%d %B %Y}",
         "rows": old.get("rows", []),
         "ratios": [],
         "memory": old.get("memory", []),
