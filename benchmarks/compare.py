@@ -1,16 +1,18 @@
 """Two source trees side by side: run and compile times of a fixed list of cells.
 
-    python benchmarks/compare.py BEFORE AFTER [--cells solve gram] [--rounds 6]
+    python benchmarks/compare.py BEFORE AFTER [--cells solve gram] [--store NAME]
 
 `BEFORE` and `AFTER` are checkouts (for instance two git worktrees); each is imported
 from its `src` by a process of its own. The processes take turns, one cell at a time, so
 that both see the same machine. Prints a Markdown table of CPU times (least of all
 calls, tracing and compiling once) and their ratios; above one the second tree is
-slower. What the cells call may have other names in the two trees: `Tree` is the only
+slower. `--store` keeps it in `results/NAME.json` and `.md`; cells may be added in later
+calls. What the cells call may have other names in the two trees: `Tree` is the only
 place that knows.
 """
 
 import argparse
+import datetime
 import functools as ft
 import importlib
 import json
@@ -277,18 +279,31 @@ class Worker:
         self.process.wait()
 
 
-def compare(workers: list[Worker], name: str, rounds: int, seconds: float) -> str:
-    """One row of the table."""
+def compare(workers: list[Worker], name: str, rounds: int, seconds: float) -> dict:
+    """Seconds of both trees, or what failed."""
     first = [worker.ask(name, seconds) for worker in workers]
     for answer in first:
         if "error" in answer:
-            return f"| {name} | {answer['error'].splitlines()[0]} | | | | | |"
+            return answer
     best = [answer["run"] for answer in first]
     for turn in range(1, rounds):
         order = (0, 1) if turn % 2 == 0 else (1, 0)
         for k in order:
             best[k] = min(best[k], workers[k].ask(name, seconds)["run"])
-    compiled = [answer["compile"] for answer in first]
+    return {"run": best, "compile": [answer["compile"] for answer in first]}
+
+
+HEAD = (
+    "| cell | before ms | after ms | ratio | compile s | after | ratio |\n"
+    "|---|---|---|---|---|---|---|"
+)
+
+
+def row(name: str, found: dict) -> str:
+    """One row of the table."""
+    if "error" in found:
+        return f"| {name} | {found['error'].splitlines()[0]} | | | | | |"
+    best, compiled = found["run"], found["compile"]
     cells = [f"{1e3 * value:.3g}" for value in best] + [f"{best[1] / best[0]:.2f}"]
     if min(compiled) > 0.05:
         cells += [f"{value:.1f}" for value in compiled]
@@ -298,6 +313,27 @@ def compare(workers: list[Worker], name: str, rounds: int, seconds: float) -> st
     return f"| {name} | {' | '.join(cells)} |"
 
 
+def commit(tree: pathlib.Path) -> str:
+    command = ["git", "-C", str(tree), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+
+def store(name: str, trees: list[pathlib.Path], new: dict[str, dict]) -> None:
+    """Write `results/NAME.json` and `.md`; cells of the same commits are kept."""
+    file = pathlib.Path(__file__).parent / "results" / f"{name}.json"
+    known = {"before": commit(trees[0]), "after": commit(trees[1])}
+    old = json.loads(file.read_text()) if file.exists() else {}
+    same = {key: old.get(key) for key in known} == known
+    cells = (old["cells"] if same else {}) | new
+    cells = {cell: cells[cell] for cell in CELLS if cell in cells}
+    day = f"{datetime.date.today():%d %B %Y}"
+    document = known | {"date": day, "cells": cells}
+    file.write_text(json.dumps(document, indent=1) + "\n")
+    rows = [row(*item) for item in cells.items()]
+    place = f"Commit `{known['after']}` against `{known['before']}`, {day}."
+    file.with_suffix(".md").write_text("\n".join([place, "", HEAD, *rows]) + "\n")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("before", type=pathlib.Path)
@@ -305,14 +341,17 @@ def main() -> None:
     parser.add_argument("--cells", nargs="*", default=[""], help="parts of names")
     parser.add_argument("--rounds", type=int, default=6, help="turns of each tree")
     parser.add_argument("--seconds", type=float, default=0.5, help="length of a turn")
+    parser.add_argument("--store", metavar="NAME", help="keep as results/NAME.json")
     options = parser.parse_args()
-    workers = [Worker(options.before), Worker(options.after)]
-    print("| cell | before ms | after ms | ratio | compile s | after | ratio |")
-    print("|---|---|---|---|---|---|---|")
+    trees = [options.before, options.after]
+    workers = [Worker(tree) for tree in trees]
+    print(HEAD)
     for name in CELLS:
         if any(part in name for part in options.cells):
-            row = compare(workers, name, options.rounds, options.seconds)
-            print(row, flush=True)
+            found = compare(workers, name, options.rounds, options.seconds)
+            print(row(name, found), flush=True)
+            if options.store:
+                store(options.store, trees, {name: found})
     for worker in workers:
         worker.close()
 
