@@ -23,8 +23,8 @@ class AbstractHopfAlgebra(abc.ABC):
     Elements are arrays `(..., size)` of pairings `<x, key>`, one for each key of
     `basis`; the coefficient of the unit is not stored. Arguments of `product`, `log`
     and `antipode` have unit coefficient one (`g` stands for `1 + g`), those of `exp`,
-    `star`, `to_primitive` have unit coefficient zero. Values are taken as they are: NaN
-    and infinity pass through.
+    `star`, `to_primitive` have unit coefficient zero. Values are not checked: NaN and
+    infinity pass through.
 
     Instances are hashable, equal when class, `dim` and `depth` are equal, and hold no
     arrays of their own: static tables are built at first use and shared.

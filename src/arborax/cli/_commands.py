@@ -161,7 +161,7 @@ class Fit:
 
 @dataclasses.dataclass(frozen=True)
 class Predict:
-    """Predictions of a fitted model for each group of a file."""
+    """Write the predictions of a fitted model for each group of a file."""
 
     model: File
     """Written by `arborax fit`."""
@@ -174,7 +174,7 @@ class Predict:
 
 @dataclasses.dataclass(frozen=True)
 class Sample:
-    """Paths from a generator."""
+    """Draw paths from a generator."""
 
     model: File
     """Written by `arborax fit --task generate`."""
@@ -190,7 +190,7 @@ class Sample:
 
 @dataclasses.dataclass(frozen=True)
 class Features:
-    """Signature features of each group, of files of any size in constant memory."""
+    """Write signature features of each group; files of any size, constant memory."""
 
     file: File
     """.csv or .parquet with the rows of a group together, or .npz."""
@@ -219,7 +219,7 @@ class Features:
 
 @dataclasses.dataclass(frozen=True)
 class Compare:
-    """Do the paths of two files have the same law? A two-sample test and a picture."""
+    """Test whether the paths of two files have the same law, and draw a picture."""
 
     first: File
     second: File

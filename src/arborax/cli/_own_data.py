@@ -292,7 +292,7 @@ def _print_score(estimator: Any, data: Any, columns: Columns) -> None:
 
 
 def _check_times(file: pathlib.Path, first: Any, understood: Understood) -> None:
-    """Refuse to forecast what happened before the training data."""
+    """Refuses to forecast what happened before the training data."""
     if first is None or understood.columns.time is None:
         return
     start = understood.ranges[understood.columns.time][0]

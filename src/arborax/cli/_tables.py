@@ -146,7 +146,7 @@ def read_chunks(
 def _check_new(
     file: pathlib.Path, group: str, part: pa.Table, first: int, seen: np.ndarray
 ) -> np.ndarray:
-    """Refuse a group that continues after others. Groups are remembered by hashes, in
+    """Refuses a group that continues after others. Groups are remembered by hashes, in
     increasing order: to sort those of a part into them takes linear time."""
     labels = pc.unique(part[group]).to_pylist()
     here = np.array([hash(str(label)) for label in labels], np.int64)
@@ -276,7 +276,7 @@ def _with_times(
 def _with_numbers(
     file: pathlib.Path, table: pa.Table, columns: Columns, first: int
 ) -> pa.Table:
-    """Refuse text in a channel, with its row."""
+    """Refuses text in a channel, with its row."""
     for name in columns.channels:
         kind = table[name].type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):

@@ -54,7 +54,7 @@ class Understood:
             self.ranges[name] = min(known), max(known)
 
     def check_channels(self) -> None:
-        """Refuse a channel that is empty or constant."""
+        """Refuses a channel that is empty or constant."""
         for name in self.columns.channels:
             low, high = self.ranges.get(name, (None, None))
             if low == high:

@@ -49,7 +49,7 @@ def dataset(
     **Arguments:**
 
     - `law`: for instance `RoughBergomi(hurst=0.1)`.
-    - `paths`: how many.
+    - `paths`: number of paths.
     - `seed`: of the JAX key.
     - `dtype`: float32 or float64.
     - `folder`: of the cache; default `cache_folder()`.

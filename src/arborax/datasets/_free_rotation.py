@@ -88,7 +88,7 @@ class FreeRotation:
 
         **Arguments:**
 
-        - `trajectories`: how many.
+        - `trajectories`: number of trajectories.
         - `seed`: of NumPy's generator.
         """
         as_count("trajectories", trajectories)

@@ -119,7 +119,7 @@ class AbstractLaw(abc.ABC):
 
         **Arguments:**
 
-        - `paths`: how many. The first paths of a larger sample are the smaller sample.
+        - `paths`: number of paths. A smaller sample is the beginning of a larger one.
         - `key`: a JAX random key.
         - `dtype`: of the result and of the simulation.
 

@@ -94,7 +94,7 @@ class WordProblem:
 
         **Arguments:**
 
-        - `words`, `length`: how many, and how long.
+        - `words`, `length`: number and length of the words.
         - `seed`: of NumPy's generator.
         """
         words, length = as_count("words", words), as_count("length", length)

@@ -237,7 +237,7 @@ class SignatureFeatures(TransformerMixin, Saved):
 
 
 def check_channels(estimator: Any, path: SampledPath) -> None:
-    """Refuse other channels than in training."""
+    """Refuses other channels than in training."""
     if path.dim != estimator.n_features_in_:
         raise ValueError(
             f"the series have {path.dim} channels, but {type(estimator).__name__} was "

@@ -34,7 +34,7 @@ def _outputs(model: Any, items: Any) -> Array:
 
 @dataclasses.dataclass(eq=False, repr=False)
 class Forecaster(SequenceEstimator):
-    """Forecasts the next samples of series by a causal sequence model.
+    """Forecasts the next samples of series with a causal sequence model.
 
     At each sample the model predicts the next `horizon` samples: for each of them a
     tangent vector at the current point, in units of a typical step, whose geodesic ends
@@ -42,10 +42,10 @@ class Forecaster(SequenceEstimator):
     samples of the training series. The baseline is the forecast "no change": `score` is
     the fraction of its squared error that the model removes.
 
-    Series may have any lengths and gaps. A missing value is the last one known, in what
-    the model reads and as the point from which a forecast starts, so nothing looks
-    ahead. Only observed values are forecast in training and scores; on a manifold a
-    point is observed if all its numbers are.
+    Series may have any length, and gaps. A missing value is replaced by the last known
+    one, both in what the model reads and as the start of a forecast, so nothing looks
+    ahead. Only observed values count in training and scores; on a manifold a point is
+    observed if all its numbers are.
 
     **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
 
@@ -163,9 +163,9 @@ class Forecaster(SequenceEstimator):
         return np.concatenate(parts)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """How much better than "no change": one less the ratio of mean squared moves
-        from the forecast and from the last sample known. The last `horizon` samples
-        of `X` are held back and forecast, as far as they were observed."""
+        """The improvement over "no change": one minus the mean squared error of the
+        forecast over that of the last known sample. The last `horizon` samples of `X`,
+        where observed, are the targets."""
         path = self._check(flat_points(X, self.geometry))
         self._check_past(path)
         lengths = lengths_of(path) - self.horizon

@@ -34,12 +34,12 @@ class _Objective:
 
 @dataclasses.dataclass(eq=False, repr=False)
 class SequenceRegressor(Regressor, SequenceEstimator):
-    """Regression on series by a sequence model, B-NRDE by default.
+    """Regression on series with a sequence model, B-NRDE by default.
 
     The target is the output of the model after the last sample: numbers, in units of
     the training targets, or a point of a manifold such as a rotation, a pose or a
-    covariance matrix. Trained by [`arborax.fit`][] on the mean squared (geodesic)
-    distance. All else as [`arborax.estimators.SequenceClassifier`][].
+    covariance matrix. It is trained by [`arborax.fit`][] on the mean squared (geodesic)
+    distance; otherwise it is like [`arborax.estimators.SequenceClassifier`][].
 
     **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
 

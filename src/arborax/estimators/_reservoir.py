@@ -147,7 +147,7 @@ class ReservoirEstimator(Saved):
 
 @dataclasses.dataclass(eq=False, repr=False)
 class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
-    """Classifies series by a random equation, without back-propagation.
+    """Classifies series with a random equation, without back-propagation.
 
     The states of a [`arborax.models.Reservoir`][] of damped oscillators, whose memories
     range from half a step to half a series, are pooled over time: how often they are

@@ -33,7 +33,7 @@ class Saved(BaseEstimator):
 
     @classmethod
     def load(cls: type[_T], path: str | os.PathLike) -> _T:
-        """Reads what `save` wrote; predictions are bit by bit the same."""
+        """Reads what `save` wrote; predictions are the same bit for bit."""
         found = _content(path)
         if found["estimator"] != cls.__name__:
             raise FileFormatError(
@@ -93,7 +93,7 @@ def _content(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def load_estimator(path: str | os.PathLike) -> Any:
-    """Reads an estimator of any class that its method `save` wrote."""
+    """Reads an estimator of any class, written by its method `save`."""
     name, kinds = _content(path)["estimator"], [Saved]
     for kind in kinds:
         kinds += kind.__subclasses__()

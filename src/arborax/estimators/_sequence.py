@@ -60,10 +60,10 @@ def last_outputs(model: Any, items: Any, lengths: Array) -> Array:
 class TrainedEstimator(Saved):
     """A model of [`arborax.models`][] trained by [`arborax.fit`][].
 
-    After `fit`: `model_` is the trained model, `result_` the
-    [`arborax.FitResult`][] with the course of the training, `held_out_` the numbers of
-    the series that were not trained on (not for generators). Set `checkpoints` to a
-    folder before `fit`, and a run that was stopped there is continued.
+    After `fit`: `model_` is the trained model, `result_` the [`arborax.FitResult`][]
+    with the history of the training, `held_out_` the indices of the series that were
+    not trained on (not for generators). Set `checkpoints` to a folder before `fit` to
+    resume a run that was stopped there.
     """
 
     options: Any = None

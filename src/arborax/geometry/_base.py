@@ -49,8 +49,8 @@ class AbstractGeometry(eqx.Module):
       field $V = E_v$ with coordinates $v(y)$,
       $\nabla_U V = E_w$ with $w = Dv[U] + \Gamma(u, v)$.
 
-    Arguments of the wrong shape or dtype are refused by name; values are taken as they
-    are, so that NaN and infinity pass through (`check_point` checks them).
+    Arguments of the wrong shape or dtype raise an error that names them. Values are not
+    checked, so NaN and infinity pass through (`check_point` checks them).
 
     Ambient formulas extend smoothly to a neighbourhood of the manifold, so derivatives
     along tangent directions can be taken by forward-mode differentiation in the ambient

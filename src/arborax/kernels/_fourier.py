@@ -129,7 +129,8 @@ class RandomFourierSignature(eqx.Module):
 
         - `dim`: channels of the paths, without time.
         - `key`: fixes frequencies and phases.
-        - `kind`: see above. `levels`: largest weight.
+        - `kind`: see above.
+        - `levels`: largest weight.
         - `features`: features for each word length or forest shape.
         - `scales`: the frequencies' standard deviations, in units of one over the
             channels' standard deviations; one is drawn for each function.

@@ -89,16 +89,17 @@ class SignatureKernel(eqx.Module):
         - `static_kernel`: `"linear"`, `"rbf"`, `"rational-quadratic"`, a static kernel
             object or a function of two points. Enters by second differences.
         - `scale`: a number that multiplies the augmented path (its square multiplies
-            the brackets). A word finds one number for all paths of a call (both sides
-            of a Gram matrix, both samples of a test), a constant for differentiation.
-            `"auto"` brings the largest distance from the start and
-            the root of the quadratic variation to at most 1/2. This suits rough paths;
-            paths with many fast rotations may still blow up, which is reported.
+            the brackets). A string computes one number from all paths of a call (both
+            sides of a Gram matrix, both samples of a test), a constant for
+            differentiation. `"auto"` brings the largest distance from the start and the
+            root of the quadratic variation to at most 1/2. This suits rough paths;
+            paths with many fast rotations may still blow up, which raises an error.
             `"bounded"` brings the length to at most 1: complete tree kernels then
             converge for every path, but rough paths shrink to zero as their mesh is
-            refined. `"median"` brings the median of what `"auto"` looks at to 2, which
-            spreads the values of a truncated kernel; complete ones may blow up. Values
-            of two calls can be compared only under one number: fix it
+            refined. `"median"` brings the larger of the two quantities of `"auto"` to 2
+            for the median path, which spreads the values of a truncated kernel;
+            complete ones may blow up.
+            Values of different calls are comparable only with the same number: fix it
             with [`arborax.SignatureKernel.fit`][].
         - `add_time`, `add_basepoint`, `lead_lag`: augmentations, applied in the order
             lead-lag, time (first channel), basepoint (zero).

@@ -21,7 +21,7 @@ class LinearFields(eqx.Module):
 
     [`arborax.solve`][] follows them exactly: the flow over a window is the exponential
     of one matrix, formed once from the log-signature (a Magnus-type scheme, see
-    [`arborax.Magnus`][]). With any other scheme they are fields as all others.
+    [`arborax.Magnus`][]). Other schemes treat them like any other fields.
 
     !!! example
 

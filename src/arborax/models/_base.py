@@ -26,7 +26,7 @@ class AbstractModel(eqx.Module):
     A subclass defines `__call__`. It may declare two static fields:
 
     - `channels`: channels of the driver, time included; `None` (default) if any number
-        will do. `check` refuses other paths, and `sample` needs it.
+        works. `check` refuses other paths, and `sample` needs it.
     - `calculus`: `"ito"` if brackets of the path are used, `"stratonovich"` if a path
         with brackets is refused, `None` (default) if they are ignored.
     """

@@ -15,7 +15,7 @@ def merge_channels(
     *,
     finite_variation: Iterable[int] = (),
 ) -> SampledPath:
-    """One path from channels that are observed at times of their own.
+    """One path from channels that are observed at different times.
 
     Each observation is an increment of its channel at the time at which it arrives, and
     channels do not move in between. Events at the same time are one step. Realised

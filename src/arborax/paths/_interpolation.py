@@ -207,10 +207,11 @@ def fill_missing(
 ) -> Float[Array, "*batch times channels"]:
     """Replace missing values, each channel on its own.
 
-    A channel holds its first observation before it, and its last one after it. A
-    channel without observations is filled with zeros. Observed values are returned
-    unchanged to the last bit, and what stands at missing places (NaN included) affects
-    neither values nor gradients. Cost: `O(times x channels)`.
+    Before its first observation a channel takes the value of that observation, and
+    after its last one that of the last. A channel without observations is filled with
+    zeros. Observed values are returned unchanged to the last bit, and whatever is
+    stored at missing places (NaN included) affects neither values nor gradients. Cost:
+    `O(times x channels)`.
 
     **Arguments:**
 

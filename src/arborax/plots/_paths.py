@@ -40,7 +40,7 @@ def fan_chart(
         one grid of times. Missing values are left out of the quantiles.
     - `ts`: times `(times,)`; numbers of the points by default.
     - `levels`: the shares of the sample that the bands hold, between 0 and 1.
-    - `show`: how many single paths to draw as well.
+    - `show`: number of single paths to draw as well.
     - `channel`: which channel; `None`: all of them.
     - `names`: of the channels, for the legend.
     - `colour`: of the bands; by default one for each channel.
@@ -109,7 +109,7 @@ def sample_paths(
     - `data`, `generated`: `(n, times)`, `(n, times, channels)` or a
         [`arborax.SampledPath`][]; sizes and times may differ.
     - `ts`: times `(times,)` of both; numbers of the points by default.
-    - `count`: how many paths of each sample to draw.
+    - `count`: number of paths of each sample to draw.
     - `channel`: which channel.
     - `names`: of the two samples.
     - `ax`: where to draw; new axes by default.

@@ -16,7 +16,7 @@ def permutation_histogram(
     **Arguments:**
 
     - `result`: from [`arborax.two_sample_test`][].
-    - `bins`: how many bars.
+    - `bins`: number of bars.
     - `ax`: where to draw; new axes by default.
 
     **Returns:**

@@ -27,8 +27,8 @@ def initialise_distributed(
 
     - `coordinator`: address and port of process 0, for example `"10.0.0.1:1234"`. All
         three may be left out on clusters that JAX recognises (Slurm, Kubernetes, TPU).
-    - `processes`: how many there are.
-    - `process`: the number of this one, from 0.
+    - `processes`: number of processes.
+    - `process`: index of this one, from 0.
     - `options`: further arguments of `jax.distributed.initialize`.
 
     **Returns:**

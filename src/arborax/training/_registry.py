@@ -19,7 +19,7 @@ _OF_NUMPY = ("abs", "arctan", "cos", "exp", "expm1", "log1p", "sin", "square", "
 
 
 def register(target: Any, name: str | None = None) -> Any:
-    """Makes a class or function of yours known to [`arborax.save`][] and
+    """Makes your own class or function known to [`arborax.save`][] and
     [`arborax.load`][], which rebuild a model from the names in its file.
 
     All classes of arborax, those of `equinox.nn`, and the functions of `jax.nn` are

@@ -2,8 +2,8 @@
 
 All functions take NumPy or JAX arrays and return the same kind; with JAX arrays they
 work under `jit` and `vmap`. Samples (paths) run along the first axis, times along the
-second. A metric of two samples is never zero for a perfect model: print it beside
-`self_floor`.
+second. A metric of two samples is never zero, even for a perfect model: report it
+together with `self_floor`.
 """
 
 from collections.abc import Callable

@@ -255,10 +255,10 @@ class Developed(eqx.Module):
         found = [eye]
         for k in range(path.shape[0] - 1):
             found.append(found[-1] @ turns[k])
-        all_of_them = jnp.stack(found)
+        rotations = jnp.stack(found)
         near = jnp.argmin(jnp.abs(times - self.origin))
-        start = SO(3).exp(self.anchor, path[near]) @ all_of_them[near].T
-        return jnp.matmul(start[None], all_of_them)
+        start = SO(3).exp(self.anchor, path[near]) @ rotations[near].T
+        return jnp.matmul(start[None], rotations)
 
 
 def _solve(matrix: Float[Array, "n n"], right: Float[Array, "n 3"]) -> Any:

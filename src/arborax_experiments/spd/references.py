@@ -74,8 +74,8 @@ class Har(eqx.Module):
 
         def step(past, rows):
             means = [past[:, -n:].mean(axis=1) for n in DAYS]
-            sum_ = sum(w[None] * m for w, m in zip(self.weights[1:], means))
-            moved = past[:, -1] + self.weights[None, 0] + sum_
+            trend = sum(w[None] * m for w, m in zip(self.weights[1:], means))
+            moved = past[:, -1] + self.weights[None, 0] + trend
             new = moved + jnp.asarray(self.residuals)[rows]
             return jnp.concatenate([past[:, 1:], new[:, None]], axis=1), new
 
