@@ -166,6 +166,23 @@ def lost() -> str:
     return "\n".join(lines)
 
 
+def first_minutes() -> str:
+    """The sentence about the times of a newcomer."""
+    found = _load("first_minutes")
+    times = {name: f"{s:.0f} s" for name, s in found["first_s"].items()}
+    install = sum(found["install_s"].values())
+    cores = "one core" if found["cores"] == 1 else f"{found['cores']} cores"
+    if found["load"] > 2:
+        cores += f" of a busy machine (load {found['load']:.0f})"
+    return (
+        f"In a new environment, on {cores}, imports and compiling included: the "
+        f"first signature after {times['signature']}, features of a DataFrame after "
+        f"{times['own data']}, a generator that is trained, sampled and compared after "
+        f"{times['generator']}. Installing took {install:.0f} s before that "
+        f"(`{found['command']}`, {found['date']})."
+    )
+
+
 def replace(file: Path, name: str, text: str):
     """Put `text` between the two markers of that name."""
     old = file.read_text()
@@ -178,6 +195,7 @@ PLACES = [
     ("README.md", "speed", speed),
     ("docs/benchmarks.md", "comparison", render),
     ("docs/benchmarks.md", "lost", lost),
+    ("docs/getting-started.md", "first-minutes", first_minutes),
 ]
 
 

@@ -76,7 +76,14 @@ def write(script: pathlib.Path, folder: pathlib.Path) -> None:
     mark, target = f"<!-- {digest} -->\n\n", folder / f"{script.stem}.md"
     if not target.exists() or not target.read_text("utf-8").startswith(mark):
         target.parent.mkdir(parents=True, exist_ok=True)
+        start = cpu_seconds()
         target.write_text(mark + page(script, folder), encoding="utf-8")
+        print(f"{script.stem}: {cpu_seconds() - start:.0f} CPU s", flush=True)
+
+
+def cpu_seconds() -> float:
+    """Those of this process and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 @contextlib.contextmanager

@@ -122,6 +122,42 @@ def rough_bergomi_variants(changed: str) -> str:
     return _markdown(["KS x 100 on fresh test sets", *columns], lines, made)
 
 
+def objectives_short() -> str:
+    """Objectives of B-NRDE on prices, in units of the floor, at horizons and in the
+    laws of functionals."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for result in _plain("rough-bergomi", but=("objective",)):
+        if result["model"] == "bnrde":
+            groups.setdefault(result["config"]["objective"], []).append(result)
+    lines = []
+    for name, group in groups.items():
+        fresh = _tables(group)["fresh"]
+        assert [c[:2] == "t=" for c in fresh.columns] == 4 * [True] + 4 * [False]
+        (_, floor), (label, cells) = fresh.lines
+        ratios = [a / b for a, b in zip(_means(cells), _means(floor))]
+        kinds = [_range(ratios[:4]), _range(ratios[4:])]
+        lines.append((OBJECTIVES[name], [*kinds, label.rsplit(", ", 1)[1]]))
+    header = ["features", "levels at four times", "four laws of the path", "runs"]
+    made = [result for group in groups.values() for result in group]
+    return _markdown(header, lines, made)
+
+
+def brackets_ranges() -> str:
+    """Ranges over speeds of the means of three scores."""
+    results = collect("brackets", [ROOT / "results"])
+    volatility, law, between, *_ = find_task("brackets").tables(results)
+    header = ["features", volatility.title, law.title, between.title]
+    header = [text.split(", by")[0] for text in header]
+    lines = [
+        (
+            label,
+            [_range(_means(dict(t.lines)[label])) for t in (volatility, law, between)],
+        )
+        for label, _ in volatility.lines
+    ]
+    return _markdown(header, lines, results)
+
+
 def rough_volatility(data: str = "simulated", hurst: float = 0.25) -> str:
     """Setting `volterra` at preset quick: scores of all fresh paths."""
     wanted = {"data": data, "hurst": hurst}
@@ -418,6 +454,8 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ),
     ("docs/guides/rough-bergomi.md", "hurst", lambda: rough_bergomi_variants("hurst")),
     ("docs/guides/branched-objective.md", "brackets", brackets),
+    ("docs/which-objective.md", "objectives", objectives_short),
+    ("docs/which-objective.md", "brackets", brackets_ranges),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
     ("docs/guides/spd.md", "table", lambda: printed("spd")),
 ]

@@ -79,8 +79,12 @@ SLOW = ("04_train_a_generator", "05_classify")
     ids=_name,
 )
 def test_notebooks(script, tmp_path):
-    """Each runs as the documentation runs it; those for beginners draw something."""
+    """Each runs as the documentation runs it, in less than a minute; those for
+    beginners draw something."""
+    start = NOTEBOOKS.cpu_seconds()
     text = NOTEBOOKS.page(script, tmp_path)
+    # Seconds of the processor, because other work on the machine does not count.
+    assert NOTEBOOKS.cpu_seconds() - start < 60
     assert text.startswith("# ")
     figures = re.findall(r"^!\[(.*)\]\((.*)\)$", text, re.MULTILINE)
     assert figures or script.parent.name == "how-to"

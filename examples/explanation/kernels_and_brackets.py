@@ -90,7 +90,6 @@ print(f"branched, no bracket: {found[0]:.3f}, half: {found[2]:.3f}")
 #
 # On a fine grid the bracket can be estimated from the samples (`brackets="realised"`),
 # and left-point sums contain it anyway. On a coarse grid only a supplied bracket
-# carries it. Whether an objective that sees brackets trains better generators is
-# measured in [The branched objective](../../guides/branched-objective.md);
-# how to use each kernel is in [Signature kernels and
-# objectives](../../guides/kernels.md).
+# carries it. Whether an objective that sees brackets trains better generators is the
+# subject of [Which objective](../../which-objective.md); how to use each kernel is in
+# [Signature kernels and objectives](../../guides/kernels.md).
