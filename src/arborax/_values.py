@@ -137,3 +137,21 @@ def shown(value: Any) -> str:
     """`value` in an error message: its `repr`, cut to sixty characters."""
     text = " ".join(reprlib.repr(value).split())
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def rounded(rows: np.ndarray) -> np.ndarray:
+    """In which columns of values `(rows, columns)` JAX would lose what happens.
+
+    Without its x64 mode it stores float32, too coarse where the spacing of these
+    numbers at the largest value exceeds a thousandth of the median step.
+    """
+    found = np.zeros(rows.shape[1], bool)
+    if rows.dtype == np.float32 or jax.dtypes.canonicalize_dtype(float) == np.float64:
+        return found
+    for k, column in enumerate(rows.T):
+        steps = np.abs(np.diff(column))
+        steps = steps[steps > 0]
+        if len(steps):
+            largest = np.float32(np.nanmax(np.abs(column)))
+            found[k] = np.spacing(largest) > 1e-3 * np.median(steps)
+    return found

@@ -386,6 +386,28 @@ def test_stamps_in_seconds_of_the_epoch(here, frame):
         np.testing.assert_allclose(late[name], found[name], rtol=1e-4, atol=1e-5)
 
 
+def test_values_far_from_zero(here, frame, capsys):
+    """Prices of a billion: features, forecasts and reports are those near zero."""
+    far = [p + 1e9 for p in frame["price"]]
+    write("b.csv", frame | dict(price=far))
+    with jax.enable_x64(False):
+        for name in "ab":
+            options = f"{COLUMNS} --no-progress --out {name}.parquet --save {name}.abx"
+            run(f"features {name}.csv {options} --rows 9")
+            run(f"fit {name}.csv --task forecast {COLUMNS} {TRAIN} --out m{name}.abx")
+            run(f"predict m{name}.abx {name}.csv --out p{name}.parquet")
+        run("features b.csv --model b.abx --out c.parquet --no-progress")
+        run(f"compare b.csv b.csv {COLUMNS} --permutations 9")
+    read = pyarrow.parquet.read_table
+    a, b, c = map(read, ("a.parquet", "b.parquet", "c.parquet"))
+    for name in a.column_names[1:]:
+        np.testing.assert_allclose(b[name], a[name], rtol=1e-3, atol=1e-4)
+        np.testing.assert_array_equal(c[name], b[name])
+    near, there = read("pa.parquet")["price"], read("pb.parquet")["price"]
+    np.testing.assert_allclose(np.array(there) - 1e9, near, rtol=1e-3, atol=1e-3)
+    assert "rounds to multiples" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string()], ids=str)
 def test_times_in_texts(here, frame, capsys, kind):
     """Parquet files may hold dates or numbers as texts."""

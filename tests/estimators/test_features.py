@@ -76,6 +76,32 @@ def test_unequal_lengths_and_gaps(X):
         np.testing.assert_allclose(found[k], expected, atol=1e-12)
 
 
+@pytest.mark.parametrize("offset", [1e6, 1e8])
+def test_values_far_from_zero(X, offset):
+    """Single precision would round them to multiples of 0.06 or 8: their origin is
+    subtracted before."""
+    far = X + np.array([offset, 0.0])
+    gaps = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, far)
+    for series in (far, gaps, [x[: 5 + k % 4] for k, x in enumerate(gaps)]):
+        for options in ({}, dict(standardise=False), dict(basepoint=True)):
+            features = SignatureFeatures("ito", 2, **options)
+            expected = features.fit(series).transform(series)
+            with jax.enable_x64(False):
+                found = SignatureFeatures("ito", 2, **options).fit(series)
+                np.testing.assert_allclose(
+                    found.transform(series), expected, rtol=1e-4, atol=1e-4
+                )
+    with jax.enable_x64(False):
+        assert not SignatureFeatures().fit(X).origin_.any()
+        levels = SignatureFeatures(standardise=False, basepoint=True)
+        with pytest.warns(RuntimeWarning, match="channel 0 .* Subtract a constant"):
+            levels.fit(far)
+        frame = pd.DataFrame(far[0], columns=["p", "q"])
+        with pytest.warns(RuntimeWarning, match="channel 0 has values up to 1e"):
+            abx.SampledPath.from_dataframe(frame)
+        abx.SampledPath.from_dataframe(frame - [offset, 0.0])
+
+
 def test_hayashi_yoshida(rng):
     times = np.arange(40.0)
     x = np.cumsum(rng.normal(size=(40, 1)), axis=0) @ np.ones((1, 2))

@@ -179,6 +179,17 @@ def test_points_off_the_manifold(rng):
         Forecaster(1, "gru", geometry=abx.SPD(2), **QUICK).fit(sizes)
 
 
+def test_values_far_from_zero(waves):
+    """Forecasts are as good as those near zero, and in the units of the data."""
+    with jax.enable_x64(False):
+        near = Forecaster(2, "gru", **QUICK).fit(waves)
+        far = Forecaster(2, "gru", **QUICK).fit(waves + 1e9)
+        np.testing.assert_allclose(
+            far.predict(waves + 1e9) - 1e9, near.predict(waves), atol=1e-4
+        )
+        assert far.score(waves + 1e9) == pytest.approx(near.score(waves), abs=1e-4)
+
+
 def test_missing_points(rng):
     """A point of which one number is missing is held from the last whole one."""
     angle = np.cumsum(0.1 * rng.normal(size=(6, 9)), axis=1)

@@ -1,5 +1,6 @@
 """Generated paths: their law, their beginnings, scores, and what is refused."""
 
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -150,6 +151,25 @@ def test_saved_and_loaded(simple, tmp_path):
     again = PathGenerator.load(tmp_path / "g.abx")
     expected = simple.sample(3, random_state=0)
     np.testing.assert_array_equal(again.sample(3, random_state=0), expected)
+
+
+def test_values_far_from_zero(walks):
+    """The law of paths near zero, in the units of the data, also after a beginning."""
+    options = QUICK | dict(options={}, prefix=3)
+    with jax.enable_x64(False):
+        start = np.linspace(0, 1, 400)[:, None, None]
+        near = PathGenerator("gru", **options).fit(walks + start)
+        far = PathGenerator("gru", **options).fit(walks + start + 1e9)
+        for given in (None, walks[:2, :3] + 0.5):
+            there = None if given is None else given + 1e9
+            found = far.sample(2, prefix=there, random_state=0) - 1e9
+            expected = near.sample(2, prefix=given, random_state=0)
+            np.testing.assert_allclose(found, expected, atol=1e-2)
+        ks = [
+            g.compare(x)["end"]["ks"]
+            for g, x in ((near, walks + start), (far, walks + start + 1e9))
+        ]
+        assert ks[0] == pytest.approx(ks[1], abs=0.02)
 
 
 def test_gaps_are_refused(walks, simple):

@@ -1,7 +1,8 @@
 """Recorded data: JapaneseVowels of `aeon`, with unequal lengths; PenDigits and Epilepsy
-of the UEA archive, from the folder that the environment variable `ARBORAX_UEA` names,
-with files `NAME.npz` of `x` (n, times, channels), `y` and `train`, the size of the
-training part; the S&P 500 of `arch` and twenty stocks of `skfolio`."""
+of the UEA archive, files `NAME.npz` of `x` (n, times, channels), `y` and `train`, the
+size of the training part, from the folder `shared/data/uea` beside the checkout or the
+one that the environment variable `ARBORAX_UEA` names; the S&P 500 of `arch` and twenty
+stocks of `skfolio`."""
 
 import os
 import pathlib
@@ -25,6 +26,10 @@ from arborax.estimators import (  # noqa: E402
 )
 
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+UEA = os.environ.get("ARBORAX_UEA") or ROOT.parent / "shared" / "data" / "uea"
+
+
 def vowels():
     pytest.importorskip("aeon", reason="JapaneseVowels comes with the package aeon")
     parts = abx.datasets.read_aeon("JapaneseVowels")
@@ -34,10 +39,9 @@ def vowels():
 
 
 def uea(name):
-    folder = os.environ.get("ARBORAX_UEA")
-    file = pathlib.Path(folder or "") / f"{name}.npz"
-    if folder is None or not file.exists():
-        pytest.skip(f"set ARBORAX_UEA to a folder with {name}.npz")
+    file = pathlib.Path(UEA) / f"{name}.npz"
+    if not file.exists():
+        pytest.skip(f"no {name}.npz; ARBORAX_UEA may name a folder that has it")
     data = np.load(file, allow_pickle=False)
     x, y, n = data["x"], data["y"], int(data["train"])
     return (x[:n], y[:n]), (x[n:], y[n:])

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import itertools as it
 import json
 import pathlib
 import shutil
@@ -29,6 +30,7 @@ from ._tables import (
     naming,
     read_chunks,
     read_table,
+    with_origin,
 )
 from ._understood import as_stamp, Understood
 from ._writing import rows_writer, write_rows
@@ -47,6 +49,7 @@ def fit(command: Any) -> None:
     """Trains an estimator on a file; writes the model and a report."""
     columns = _columns(command, _target(command))
     table = read_table(command.file, columns)
+    columns = with_origin(columns, table)
     understood = Understood(command.file, columns)
     understood.add(table)
     data = as_data(command.file, table, columns)
@@ -64,7 +67,10 @@ def fit(command: Any) -> None:
     if estimator.result_.stop == "interrupted":
         sys.exit("Stopped. Run the same command with --resume to continue.")
     estimator.columns_ = dataclasses.asdict(columns) | dict(
-        channels=list(columns.channels), first=understood.first_time, task=command.task
+        channels=list(columns.channels),
+        origin=list(columns.origin),
+        first=understood.first_time,
+        task=command.task,
     )
     estimator.save(command.out)
     shutil.rmtree(folder, ignore_errors=True)
@@ -217,8 +223,9 @@ def _known_columns(estimator: Any, file: pathlib.Path) -> Columns:
     """The columns of the training data in another file."""
     if not file.is_file():
         raise FileNotFoundError(f"there is no file {file}.")
-    stored: dict[str, Any] = dict(estimator.columns_)
-    stored["channels"] = tuple(stored["channels"])
+    stored: dict[str, Any] = dict(origin=()) | dict(estimator.columns_)
+    for name in ("channels", "origin"):
+        stored[name] = tuple(stored[name])
     fields = [field.name for field in dataclasses.fields(Columns)]
     columns = Columns(**{name: stored[name] for name in fields})
     names = names_of(file)
@@ -262,7 +269,7 @@ def predict(command: Any) -> None:
         horizon = found.shape[1]
         out = {name: np.repeat(labels, horizon) for name, labels in out.items()}
         out["ahead"] = np.tile(np.arange(1, horizon + 1), len(found))
-        flat = found.reshape(len(found) * horizon, -1)
+        flat = _from_origin(found.reshape(len(found) * horizon, -1), columns.origin)
         out |= {name: flat[:, k] for k, name in enumerate(columns.channels)}
     else:
         out["prediction"] = found
@@ -322,6 +329,7 @@ def sample(command: Any) -> None:
         options["prefix"] = np.repeat(given, command.count, axis=0)
     with naming(command.given or command.model):
         made = generator.sample(command.count * max(len(groups), 1), **options)
+    made = _from_origin(made, columns.get("origin", ()))
     if command.out.suffix == ".npz":
         np.savez(command.out, x=made, t=times)
     else:
@@ -335,6 +343,11 @@ def sample(command: Any) -> None:
         out |= {name: flat[:, k] for k, name in enumerate(columns["channels"])}
         write_rows(command.out, pa.table(out))
     print(f"{len(made)} paths written to {command.out}")
+
+
+def _from_origin(values: np.ndarray, origin: Any) -> np.ndarray:
+    """Values `(.., channels)` as the file has them."""
+    return values + np.array(origin) if len(origin) else values
 
 
 def _beginnings(
@@ -376,6 +389,9 @@ def features(command: Any) -> None:
         columns = _columns(command)
     understood = Understood(command.file, columns)
     as_count("rows", command.rows)
+    if made is None:
+        for _, table in it.islice(read_chunks(command.file, columns, command.rows), 1):
+            columns = understood.columns = with_origin(columns, table)
 
     def paths() -> Iterator[SampledPath]:
         for row, table in read_chunks(command.file, columns, command.rows):
@@ -400,6 +416,7 @@ def features(command: Any) -> None:
     if command.save is not None:
         made.columns_ = dataclasses.asdict(columns) | dict(
             channels=list(columns.channels),
+            origin=list(columns.origin),
             first=understood.first_time,
             task="features",
         )
@@ -449,8 +466,9 @@ def compare(command: Any) -> None:
                 f"{command.first} has channels {', '.join(columns.channels)}, {file} "
                 f"has {', '.join(found.channels)}. Name the `--channels` to compare."
             )
-        columns = found
-        table = read_table(file, columns)
+        table = read_table(file, found)
+        found = with_origin(found, table) if columns is None else found
+        columns = dataclasses.replace(found, origin=(columns or found).origin)
         understood = Understood(file, columns)
         understood.add(table)
         paths = as_data(file, table, columns).paths

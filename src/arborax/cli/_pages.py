@@ -27,7 +27,7 @@ def of_fit(
     scores: Sequence[tuple[str, int, float]],
 ) -> pathlib.Path:
     """Data, scores and training of a fitted estimator."""
-    task, channels = estimator.columns_["task"], estimator.columns_["channels"]
+    task, channels = estimator.columns_["task"], labels_of(understood.columns)
     body = [f"<h1>{html.escape(str(understood.file))}: {task}</h1>"]
     body += ["<h2>Data</h2>", table(["", "understood as"], understood.lines())]
     if data.paths.ts.ndim == 1 and len(data.groups) > 1:
@@ -102,11 +102,18 @@ def of_comparison(
     title = " and ".join(names)
     body = [f"<h1>{html.escape(title)}</h1>", table(["", "two-sample test"], rows)]
     body.append(picture("test", plots.permutation_histogram(result)))
-    for k, name in enumerate(columns.channels):
+    for k, name in enumerate(labels_of(columns)):
         ax = plots.sample_paths(samples[0], samples[1], channel=k, names=names)
         ax.set_ylabel(name)
         body.append(picture(f"paths of {name}", ax))
     return plots.html_page(title, body, command.report)
+
+
+def labels_of(columns: Any) -> list[str]:
+    """Names of the channels, less their origin if they have one."""
+    origin = columns.origin or (0.0,) * len(columns.channels)
+    pairs = zip(columns.channels, origin)
+    return [f"{name} - {start:.10g}" if start else name for name, start in pairs]
 
 
 def picture(title: str, ax: Any) -> str:

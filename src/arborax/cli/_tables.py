@@ -16,6 +16,7 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
+from .._values import rounded
 from ..paths import SampledPath
 
 
@@ -25,7 +26,8 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 
 @dataclasses.dataclass(frozen=True)
 class Columns:
-    """The role of each column; `every`: whether channels are all remaining columns."""
+    """The role of each column; `every`: whether channels are all remaining columns;
+    `origin`: what is subtracted from each channel, nothing unless it is given."""
 
     channels: tuple[str, ...]
     time: str | None = None
@@ -33,6 +35,7 @@ class Columns:
     target: str | None = None
     unit: str = "s"
     every: bool = False
+    origin: tuple[float, ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -387,9 +390,24 @@ def as_data(
         return Data(paths, groups, _targets(table, columns, labels))
 
 
+def with_origin(columns: Columns, table: pa.Table) -> Columns:
+    """The columns, with the first value of channels that float32 would round."""
+    rows = [pc.cast(table[name], pa.float64()).to_numpy() for name in columns.channels]
+    far = rounded(np.stack(rows, axis=1))
+    if not far.any():
+        return columns
+    first = [row[np.argmax(~np.isnan(row))] for row in rows]
+    return dataclasses.replace(columns, origin=tuple(np.where(far, first, 0).tolist()))
+
+
 def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
     """The table and its column of groups; without one all rows are one path. Numbers
-    as times are counted from the first row of each group, as dates are."""
+    as times are counted from the first row of each group, as dates are, and values
+    from the origin of their channel."""
+    for name, start in zip(columns.channels, columns.origin):
+        if start:
+            values = pc.subtract(pc.cast(table[name], pa.float64()), start)
+            table = table.set_column(table.column_names.index(name), name, values)
     group = columns.group
     if group is None:
         group, zeros = "path", pa.array(np.zeros(len(table), np.int64))

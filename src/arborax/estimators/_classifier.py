@@ -69,7 +69,7 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
     def fit(self, X: Any, y: Any) -> "SequenceClassifier":
         """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with labels
         `y`, numbers or names, `(n,)`."""
-        path, key = self._start(X, self.standardise)
+        path, key = self._start(X, self.standardise, self.standardise)
         y = as_labels(path, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         weights = compute_sample_weight(self.class_weight, y)

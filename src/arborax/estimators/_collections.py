@@ -1,10 +1,13 @@
 """Collections of series, as all estimators take them."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_numbers
+from .._values import rounded
 from ..paths import SampledPath
 from ._blocks import observed
 
@@ -32,15 +35,72 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
 
     A [`arborax.SampledPath`][] with batch shape `(n,)`.
     """  # noqa: E501
+    found = _series(X, channels_last)
+    if not isinstance(found, SampledPath):
+        found = SampledPath.from_list(*found)
+    return _with_values(found)
+
+
+def centred_paths(
+    X: Any, channels_last: bool, origin: np.ndarray | None
+) -> tuple[SampledPath, np.ndarray]:
+    """A batch of paths less `origin`, which is subtracted in double precision.
+
+    **Arguments:**
+
+    - `X`, `channels_last`: as for `as_paths`.
+    - `origin`: a number for each channel, or `None`: the first value of channels that
+        float32 would round, where that is what JAX stores, otherwise zero.
+
+    **Returns:**
+
+    The paths, and the origin.
+    """
+    found = _series(X, channels_last)
+    if isinstance(found, SampledPath):
+        if origin is None:
+            origin = np.zeros(found.dim)
+        if np.any(origin) and len(origin) == found.dim:
+            xs = (np.asarray(found.xs, np.float64) - origin).astype(found.xs.dtype)
+            found = dataclasses.replace(found, xs=xs, check=False)
+        return _with_values(found), origin
+    series, clocks = found
+    if origin is None:
+        origin = _origin(series)
+    if np.any(origin):
+        series = [
+            np.asarray(part, np.float64).reshape(len(part), -1) - origin
+            if np.size(part) == len(part) * len(origin)
+            else part  # refused further on
+            for part in series
+        ]
+    return _with_values(SampledPath.from_list(series, clocks)), origin
+
+
+def _origin(series: list[Any]) -> np.ndarray:
+    """The first observed value of channels that would be rounded, otherwise zero."""
+    parts = [np.asarray(part) for part in series]
+    parts = [part.reshape(len(part), -1) for part in parts if part.ndim and part.size]
+    if not parts or len({part.shape[1] for part in parts}) > 1:
+        return np.zeros(1)  # refused further on
+    rows = np.concatenate(parts)
+    if rows.dtype.kind not in "fiu":
+        return np.zeros(rows.shape[1])
+    first = rows[np.argmax(~np.isnan(rows), axis=0), np.arange(rows.shape[1])]
+    return np.where(rounded(rows), first, 0.0)
+
+
+def _series(X: Any, channels_last: bool) -> Any:
+    """Paths as they are, or a list of arrays `(times, channels)` and their times."""
     if isinstance(X, SampledPath):
         if len(X.batch_shape) != 1 or not X.batch_shape[0]:
             raise ValueError(
                 "an estimator takes a batch of paths, with one batch axis, got batch "
                 f"shape {X.batch_shape}. For one path use `xs[None]`."
             )
-        return _with_values(X)
+        return X
     if hasattr(X, "columns"):
-        return _with_values(SampledPath.from_list(*_from_frame(X)))
+        return _from_frame(X)
     first = X[0] if isinstance(X, list | tuple) and len(X) else None
     if hasattr(first, "__len__") and not isinstance(first, str | bytes):
         series: list[Any] = [
@@ -48,7 +108,7 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
         ]
         if not channels_last:
             series = [np.asarray(as_numbers("X", part)).T for part in series]
-        return _with_values(SampledPath.from_list(series))
+        return series, None
     if hasattr(X, "toarray"):
         raise TypeError(
             "a sparse matrix is not a collection of series; use `.toarray()`."
@@ -68,8 +128,7 @@ def as_paths(X: Any, *, channels_last: bool = True) -> SampledPath:
             "is required: `X` needs series with times and channels."
         )
     array = array[..., None] if array.ndim == 2 else array
-    series = list(array if channels_last else np.swapaxes(array, 1, 2))
-    return _with_values(SampledPath.from_list(series))
+    return list(array if channels_last else np.swapaxes(array, 1, 2)), None
 
 
 def _with_values(path: SampledPath) -> SampledPath:
@@ -98,3 +157,28 @@ def _from_frame(X: Any) -> tuple[list, list | None]:
         )
     rows = ([np.asarray(cell, float) for cell in row] for row in X.to_numpy())
     return [np.stack(row, axis=1) for row in rows], None
+
+
+def training_paths(estimator: Any, X: Any, centred: bool) -> SampledPath:
+    """Paths for `fit`. Keeps their origin, zero unless they may be `centred`."""
+    origin = None if centred else np.zeros(1)
+    path, estimator.origin_ = centred_paths(X, estimator.channels_last, origin)
+    return path
+
+
+def known_paths(estimator: Any, X: Any) -> SampledPath:
+    """Paths for a fitted estimator, less the origin of its training data."""
+    check_is_fitted(estimator)
+    origin = getattr(estimator, "origin_", np.zeros(1))
+    path, _ = centred_paths(X, estimator.channels_last, origin)
+    check_channels(estimator, path)
+    return path
+
+
+def check_channels(estimator: Any, path: SampledPath) -> None:
+    """Refuses other channels than in training."""
+    if path.dim != estimator.n_features_in_:
+        raise ValueError(
+            f"the series have {path.dim} channels, but {type(estimator).__name__} was "
+            f"fitted with {estimator.n_features_in_}."
+        )

@@ -28,7 +28,7 @@ from ..paths import (
 )
 from ..signatures import log_signature, signature
 from ._blocks import by_blocks
-from ._collections import as_paths
+from ._collections import centred_paths, check_channels, known_paths
 from ._names import coordinate_names
 from ._saving import Saved
 from ._scaling import Moments, Scaling
@@ -161,8 +161,10 @@ class SignatureFeatures(TransformerMixin, Saved):
         if self.window is not None:
             as_count("window", self.window)
         moments = None
+        levels = self.basepoint and not self.standardise
+        origin = np.zeros(1) if levels else None
         for part in parts:
-            path = as_paths(part, channels_last=self.channels_last)
+            path, origin = centred_paths(part, self.channels_last, origin)
             here = Moments.of(path)
             if moments is None:
                 self.n_features_in_, self.length_, moments = path.dim, 0, here
@@ -172,7 +174,7 @@ class SignatureFeatures(TransformerMixin, Saved):
             self.length_ = max(self.length_, path.num_times)
         if moments is None:
             raise ValueError("`parts` is empty; there is nothing to learn from.")
-        self.scaling_ = moments.scaling(self.standardise, names)
+        self.scaling_, self.origin_ = moments.scaling(self.standardise, names), origin
         self._restore()
         return self
 
@@ -190,9 +192,7 @@ class SignatureFeatures(TransformerMixin, Saved):
 
     def transform(self, X: Any) -> np.ndarray:
         """Features `(n, features)`."""
-        check_is_fitted(self)
-        path = as_paths(X, channels_last=self.channels_last)
-        check_channels(self, path)
+        path = known_paths(self, X)
         if self.window is not None and path.num_times > self.length_:
             raise ValueError(
                 f"a series has {path.num_times} points, but windows were laid out for "
@@ -234,12 +234,3 @@ class SignatureFeatures(TransformerMixin, Saved):
         windows = max(-(-(steps + bool(self.basepoint)) // recipe.window), 1)
         every = [f"w{k}:{name}" for k in range(windows) for name in names]
         return np.array(every, object)
-
-
-def check_channels(estimator: Any, path: SampledPath) -> None:
-    """Refuses other channels than in training."""
-    if path.dim != estimator.n_features_in_:
-        raise ValueError(
-            f"the series have {path.dim} channels, but {type(estimator).__name__} was "
-            f"fitted with {estimator.n_features_in_}."
-        )

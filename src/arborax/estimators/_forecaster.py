@@ -64,9 +64,8 @@ class Forecaster(SequenceEstimator):
     def fit(self, X: Any, y: Any = None) -> "Forecaster":
         """Trains on series `X`, see [`arborax.estimators.as_paths`][]; `y` is not
         used."""
-        path, key = self._start(
-            flat_points(X, self.geometry), self.standardise and self.geometry is None
-        )
+        scaled = self.standardise and self.geometry is None
+        path, key = self._start(flat_points(X, self.geometry), scaled, scaled)
         self._check_past(path)
         horizon = as_count("horizon", self.horizon)
         if path.num_times <= horizon:
@@ -114,7 +113,7 @@ class Forecaster(SequenceEstimator):
         coordinates are observed, `(n, times, dim)`."""
         space, seen = self._space(path.dim), observed(path)
         if self.geometry is not None:
-            whole = seen.all(axis=2, keepdims=True)
+            whole: Any = np.all(seen, axis=2, keepdims=True)
             seen = np.broadcast_to(whole, (*whole.shape[:2], space.dim))
             path = dataclasses.replace(
                 path, mask=jnp.asarray(whole[..., 0]), check=False
@@ -132,8 +131,8 @@ class Forecaster(SequenceEstimator):
         times = np.arange(path.num_times)
         ahead = times[:, None] + 1 + np.arange(self.horizon)
         later = np.minimum(ahead, path.num_times - 1)
-        begun = np.logical_or.accumulate(seen, axis=1)
-        begun = (begun | ~begun[:, -1:]).all(axis=2)
+        begun: Any = np.logical_or.accumulate(seen, axis=1)
+        begun = np.all(begun | ~begun[:, -1:], axis=2)
         known = seen[:, later] & (ahead < path.num_times)[..., None]
         known &= begun[:, :, None, None]
         log = jax.vmap(jax.vmap(jax.vmap(space.log, (None, 0))))
@@ -143,7 +142,9 @@ class Forecaster(SequenceEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """The next samples `(n, horizon, channels)`, or `(n, horizon, *point)`."""
         path = self._check(flat_points(X, self.geometry))
-        return self._ahead(check_points(path, self.geometry))
+        made = self._ahead(check_points(path, self.geometry))
+        origin = getattr(self, "origin_", np.zeros(1))
+        return made + origin if np.any(origin) else made
 
     def _ahead(self, path: SampledPath) -> np.ndarray:
         space, shape = self._space(path.dim), (self.horizon, -1)
@@ -178,7 +179,8 @@ class Forecaster(SequenceEstimator):
         space, rows = self._space(path.dim), np.arange(len(lengths))[:, None]
         values, seen = self._points(path)
         last = lengths[:, None] + np.arange(self.horizon)
-        begun = np.logical_or.accumulate(seen, axis=1)[rows, lengths[:, None] - 1]
+        begun: Any = np.logical_or.accumulate(seen, axis=1)
+        begun = begun[rows, lengths[:, None] - 1]
         future, known = values[rows, last], seen[rows, last] & begun
         if not known.any():
             raise ValueError(

@@ -143,7 +143,7 @@ class PathGenerator(TrainedEstimator):
         as_choice("kind", self.kind, ("path", "branched"))
         shape = None if self.geometry is None else self.geometry.point_shape
         X = flat_points(X, self.geometry)
-        path, key = self._start(X, standardise=False)
+        path, key = self._start(X, standardise=False, centred=shape is None)
         if path.ts.ndim > 1 or path.lengths is not None:
             raise ValueError(
                 "a generator learns paths on one grid, but these have their own times "
@@ -316,7 +316,13 @@ class PathGenerator(TrainedEstimator):
             one = jr.fold_in(key, k)
             made = _sample(self.model_, ts, size, own, known, one)
             parts.append(np.asarray(made))
-        return np.concatenate(parts)[:n]
+        made, origin = np.concatenate(parts)[:n], self._origin
+        return made + origin if np.any(origin) else made
+
+    @property
+    def _origin(self) -> np.ndarray:
+        """What is subtracted from values in double precision."""
+        return getattr(self, "origin_", np.zeros(1))
 
     def _as_prefix(self, prefix: Any, n: int, times: int, state: Any) -> Any:
         """Beginnings `(n, samples, channels)`, or `None` if the model takes none."""
@@ -324,7 +330,10 @@ class PathGenerator(TrainedEstimator):
             if not self.prefix_:
                 return None
             return self.starts_[state.randint(len(self.starts_), size=n)][:, None]
-        prefix = np.asarray(prefix, self.starts_.dtype)
+        prefix = np.asarray(prefix)
+        if np.any(self._origin) and prefix.shape[-1:] == self._origin.shape:
+            prefix = prefix - self._origin
+        prefix = prefix.astype(self.starts_.dtype)
         prefix = prefix[None] if prefix.ndim == 2 else prefix
         if prefix.ndim != 3 or prefix.shape[2] != self.n_features_in_:
             raise ValueError(
@@ -359,6 +368,8 @@ class PathGenerator(TrainedEstimator):
         check_is_fitted(self)
         true = self._values(X)
         made = self.sample(len(true) if n is None else n, random_state=random_state)
+        if np.any(self._origin):
+            made = (made - self._origin).astype(true.dtype)
         made = made.reshape(*made.shape[:2], -1)
         features = PathFeatures(
             true,

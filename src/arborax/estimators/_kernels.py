@@ -8,14 +8,12 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import ClassifierMixin
 from sklearn.svm import SVC
-from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_number
 from ..kernels import SignatureKernel
 from ..paths import SampledPath
 from ._blocks import blocks
-from ._collections import as_paths
-from ._features import check_channels
+from ._collections import known_paths, training_paths
 from ._saving import Saved
 from ._scaling import Scaling
 from ._targets import as_labels, as_targets, Regressor
@@ -54,9 +52,9 @@ class KernelEstimator(Saved):
 
     def gram(self, X: Any) -> np.ndarray:
         """The kernel of series `X` with those of `fit`, `(n, training series)`."""
-        check_is_fitted(self)
-        path = as_paths(X, channels_last=self.channels_last)
-        check_channels(self, path)
+        return self._gram(known_paths(self, X))
+
+    def _gram(self, path: SampledPath) -> np.ndarray:
         rows = []
         for block, count in blocks(path, self.paths_.num_times, BLOCK):
             block = _standardise(self.scaling_, block)
@@ -89,7 +87,7 @@ class SignatureKernelClassifier(ClassifierMixin, KernelEstimator):
 
     def fit(self, X: Any, y: Any) -> "SignatureKernelClassifier":
         """Series `X` (see [`arborax.estimators.as_paths`][]) with labels `y`."""
-        path = as_paths(X, channels_last=self.channels_last)
+        path = training_paths(self, X, self.standardise)
         self.labels_ = as_labels(path, y)
         self.gram_ = self._fit_gram(path)
         self._restore()
@@ -132,7 +130,7 @@ class SignatureKernelRegressor(Regressor, KernelEstimator):
 
     def fit(self, X: Any, y: Any) -> "SignatureKernelRegressor":
         """Series `X` with targets `(n,)` or `(n, outputs)`."""
-        path = as_paths(X, channels_last=self.channels_last)
+        path = training_paths(self, X, self.standardise)
         y = as_targets(path, y)
         as_number("alpha", self.alpha, 0, above=True)
         gram = self._fit_gram(path)
@@ -147,8 +145,8 @@ class SignatureKernelRegressor(Regressor, KernelEstimator):
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Predicted targets; with `return_std` also the standard deviations of the
         Gaussian process, noise not included."""
-        path = as_paths(X, channels_last=self.channels_last)
-        gram = self.gram(path)
+        path = known_paths(self, X)
+        gram = self._gram(path)
         mean = gram @ self.dual_coef_ * self.target_deviation_ + self.target_mean_
         if not return_std:
             return mean

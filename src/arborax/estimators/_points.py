@@ -50,10 +50,11 @@ def check_points(path: SampledPath, geometry: AbstractGeometry | None) -> Sample
             f"series of points of {geometry} have {np.prod(shape)} channels, got "
             f"{path.dim}."
         )
-    whole = observed(path).all(axis=2)
-    if not whole.any(axis=1).all():
+    whole = np.all(observed(path), axis=2)
+    some = np.any(whole, axis=1)
+    if not some.all():
         raise ValueError(
-            f"series {np.argmin(whole.any(axis=1))} has no point of which all numbers "
+            f"series {int(np.argmin(some))} has no point of which all numbers "
             "are known. Drop it."
         )
     seen = np.argwhere(whole)

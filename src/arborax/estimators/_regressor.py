@@ -54,7 +54,7 @@ class SequenceRegressor(Regressor, SequenceEstimator):
     def fit(self, X: Any, y: Any) -> "SequenceRegressor":
         """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with targets
         `(n,)`, `(n, outputs)` or `(n, *point)`."""
-        path, key = self._start(X, self.standardise)
+        path, key = self._start(X, self.standardise, self.standardise)
         y = self._check_targets(path, y)
         self.target_shape_ = y.shape[1:]
         self.target_mean_ = np.zeros(y.shape[1:])

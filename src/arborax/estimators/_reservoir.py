@@ -11,14 +11,13 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.linear_model import RidgeClassifierCV, RidgeCV
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_count
 from ..models import Reservoir
 from ..paths import add_time, SampledPath
 from ._blocks import by_blocks, lengths_of
-from ._collections import as_paths
-from ._features import check_channels, make_algebra
+from ._collections import known_paths, training_paths
+from ._features import make_algebra
 from ._saving import Saved
 from ._scaling import Scaling
 from ._targets import as_labels, as_targets, Regressor
@@ -129,10 +128,7 @@ class ReservoirEstimator(Saved):
 
     def features(self, X: Any) -> np.ndarray:
         """The standardised features that the readout sees, `(n, features)`."""
-        check_is_fitted(self)
-        path = as_paths(X, channels_last=self.channels_last)
-        check_channels(self, path)
-        return self._scaled(path)
+        return self._scaled(known_paths(self, X))
 
     def _read(self, readout: Any) -> None:
         """Keeps the weights of a fitted ridge estimator."""
@@ -174,7 +170,7 @@ class ReservoirClassifier(ClassifierMixin, ReservoirEstimator):
 
     def fit(self, X: Any, y: Any) -> "ReservoirClassifier":
         """Series `X` (see [`arborax.estimators.as_paths`][]) with labels `y`."""
-        path = as_paths(X, channels_last=self.channels_last)
+        path = training_paths(self, X, self.standardise)
         y = as_labels(path, y)
         readout = RidgeClassifierCV(_PENALTIES).fit(self._fit_features(path), y)
         self.classes_ = readout.classes_
@@ -200,7 +196,7 @@ class ReservoirRegressor(Regressor, ReservoirEstimator):
 
     def fit(self, X: Any, y: Any) -> "ReservoirRegressor":
         """Series `X` with targets `(n,)` or `(n, outputs)`."""
-        path = as_paths(X, channels_last=self.channels_last)
+        path = training_paths(self, X, self.standardise)
         y = as_targets(path, y)
         self._read(RidgeCV(_PENALTIES).fit(self._fit_features(path), y))
         return self

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..training import FileFormatError, load, save
+from ..training import FileFormatError, load, load_content, save
 
 
 _T = TypeVar("_T", bound="Saved")
@@ -21,7 +21,8 @@ class Saved(BaseEstimator):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes parameters and what was learned to one file, without pickle. The
-        history of the training (`result_`) is left out."""
+        history of the training (`result_`) is left out, and so is a `random_state` that
+        is not a number."""
         check_is_fitted(self)
         fitted = {
             name: _plain(value)
@@ -29,6 +30,8 @@ class Saved(BaseEstimator):
             if name.endswith("_") and name not in ("result_", "recipe_", "svm_")
         }
         name, parameters = type(self).__name__, self.get_params(deep=False)
+        if isinstance(parameters.get("random_state"), np.random.RandomState):
+            parameters["random_state"] = None
         save(path, dict(estimator=name, parameters=parameters, fitted=fitted))
 
     @classmethod
@@ -86,7 +89,7 @@ def _plain(value: Any) -> Any:
 
 
 def _content(path: str | os.PathLike) -> dict[str, Any]:
-    found = load(path)
+    found = load_content(path)
     if not isinstance(found, dict) or "estimator" not in found:
         raise FileFormatError(f"{path} holds no estimator; use `abx.load`.")
     return found

@@ -13,14 +13,12 @@ from jaxtyping import Array
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_count
 from ..paths import add_time, SampledPath
 from ..training import fit, FitResult
 from ._blocks import blocks, lengths_of
-from ._collections import as_paths
-from ._features import check_channels
+from ._collections import known_paths, training_paths
 from ._models import last_output, make_model, prepare
 from ._saving import Saved
 from ._scaling import Scaling
@@ -79,9 +77,11 @@ class TrainedEstimator(Saved):
     progress: bool = False
     checkpoints: Any = dataclasses.field(default=None, init=False)
 
-    def _start(self, X: Any, standardise: bool) -> tuple[SampledPath, Any]:
-        """Training paths and a key; learns units and sizes."""
-        path = as_paths(X, channels_last=self.channels_last)
+    def _start(
+        self, X: Any, standardise: bool, centred: bool
+    ) -> tuple[SampledPath, Any]:
+        """Training paths and a key; learns origin, units and sizes."""
+        path = training_paths(self, X, centred)
         self.n_features_in_ = path.dim
         self.length_ = path.num_times
         self.scaling_ = Scaling.of(path, standardise)
@@ -114,10 +114,7 @@ class TrainedEstimator(Saved):
 
     def _check(self, X: Any) -> SampledPath:
         """Paths for a fitted estimator."""
-        check_is_fitted(self)
-        path = as_paths(X, channels_last=self.channels_last)
-        check_channels(self, path)
-        return path
+        return known_paths(self, X)
 
 
 @dataclasses.dataclass(eq=False, repr=False, kw_only=True)

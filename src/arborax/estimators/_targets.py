@@ -26,7 +26,11 @@ def _one_per_path(path: SampledPath, y: Any) -> np.ndarray:
 
 def as_labels(path: SampledPath, y: Any) -> np.ndarray:
     """Labels `(n,)`, one for each path, of two classes at least."""
-    y = column_or_1d(_one_per_path(path, y), warn=True)
+    y = _one_per_path(path, y)
+    for row, label in enumerate(y.ravel().tolist()):
+        if label is None or label != label:
+            raise ValueError(f"`y` has no label in row {row}. Drop the series.")
+    y = column_or_1d(y, warn=True)
     check_classification_targets(y)
     if len(np.unique(y)) < 2:
         raise ValueError(

@@ -1,5 +1,6 @@
 """Samples from lists and data frames, as arrays; and back."""
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -7,7 +8,7 @@ import numpy as np
 
 from .._imports import require
 from .._inputs import as_choice, as_numbers
-from .._values import shown
+from .._values import rounded, shown
 
 
 NANOSECONDS = {"ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "D": 8.64e13}
@@ -92,9 +93,27 @@ def stack(arrays: Any, times: Any = None) -> Samples:
     return ts[:longest], *_padded(None, np.concatenate(rows), lengths)[1:]
 
 
+def _warn_if_rounded(values: np.ndarray) -> None:
+    """Values `(rows, channels)` far from zero lose digits in single precision."""
+    found = rounded(values)
+    if found.any():
+        k = int(np.argmax(found))
+        size = np.nanmax(np.abs(values[:, k]))
+        unit = np.spacing(np.float32(size))
+        warnings.warn(
+            f"channel {k} has values up to {size:.3g}, which JAX rounds to multiples "
+            f"of {unit:.2g}, too coarse for its steps. Subtract a constant from the "
+            "channel, such as its first value, or switch on x64 mode "
+            "(JAX_ENABLE_X64=1).",
+            RuntimeWarning,
+            stacklevel=5,
+        )
+
+
 def _padded(clock: Any, values: np.ndarray, lengths: np.ndarray) -> Samples:
     """Series that stand one below the other, side by side: values are filled up with
     zeros, times with the last one. Times that all series share are one row."""
+    _warn_if_rounded(values)
     first, place = np.cumsum(lengths) - lengths, np.arange(lengths.max())
     inside = place < lengths[:, None]
     rows = first[:, None] + np.minimum(place, lengths[:, None] - 1)
@@ -261,6 +280,7 @@ def _groups(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
 def _one(times: np.ndarray, values: np.ndarray, dates: bool, unit: str) -> Samples:
     ts = _seconds(times, dates, unit)
     _check_rising("the frame", ts)
+    _warn_if_rounded(values)
     seen = ~np.isnan(values)
     mask = None if seen.all() else seen
     return ts, np.where(seen, values, 0), mask, None

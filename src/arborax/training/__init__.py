@@ -18,7 +18,7 @@ from ._result import (
     History as History,
     Timings as Timings,
 )
-from ._saving import load as load, save as save
+from ._saving import load as load, load_content as load_content, save as save
 from ._step import first_nonfinite as first_nonfinite
 from .trackers import (
     JSONL as JSONL,

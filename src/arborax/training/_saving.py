@@ -49,6 +49,17 @@ def load(path: str | os.PathLike) -> Any:
     `save`, is damaged or truncated, has a newer format, or names a class that is not
     registered in this process.
     """
+    found = load_content(path)
+    if isinstance(found, dict) and {"estimator", "parameters"} <= found.keys():
+        raise FileFormatError(
+            f"{path} holds the estimator {found['estimator']}; read it by "
+            "`abx.estimators.load_estimator`."
+        )
+    return found
+
+
+def load_content(path: str | os.PathLike) -> Any:
+    """What `save` was given, also where another function puts it together."""
     source = str(path)
     with open(path, "rb") as file:
         arrays, meta = decode(file.read(), source)
