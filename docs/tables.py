@@ -290,29 +290,29 @@ def readme() -> str:
     rows.append(
         (
             "Recorded rotations: forecast error, relative to an untrained filter bank; "
-            "recordings that chose the training law, and others",
+            "recordings used to choose the training law, and others",
             ours,
             f"{front} (trained filter bank, no equation)",
             "so-rotation",
         )
     )
 
-    first, second, *_ = find_task("brackets").tables(
-        collect("brackets", [ROOT / "results"])
-    )
+    found = collect("brackets", [ROOT / "results"])
+    first, second, *_ = find_task("brackets").tables(found)
     names = ("branched, supplied", "control: geometric of (t, x, bracket)")
     lines = {label: _means(cells) for label, cells in first.lines}
     ours, plain = (
         _range([a / b for a, b in zip(lines[name], lines["geometric"])])
         for name in names
     )
-    speeds = f"{len(first.columns)} speeds"
+    seeds = len({result["seed"] for result in found})
+    speeds = f"{len(first.columns)} speeds, {seeds} seeds"
     rows.append(
         (
-            "Volatility between coarse samples, branched loss, true brackets supplied: "
-            f"error, relative to the geometric loss; {speeds}",
-            ours,
-            f"{plain} (geometric loss, true bracket as a channel)",
+            "Volatility between coarse samples: error, relative to the geometric loss; "
+            f"true brackets supplied; {speeds}",
+            f"{ours} (branched loss)",
+            f"{plain} (geometric loss, bracket as a channel)",
             "brackets",
         )
     )
@@ -321,10 +321,10 @@ def readme() -> str:
     ours, plain = (f"{min(x):.0f} to {max(x):.0f}" for x in (lines[n] for n in names))
     rows.append(
         (
-            f"Law of its quadratic variation: KS distance x 100, floor {floor:.1f}; "
-            f"{speeds}",
+            "Law of its quadratic variation, same runs: KS distance x 100, floor "
+            f"{floor:.1f}",
             ours,
-            f"{plain} (same alternative)",
+            plain,
             "brackets",
         )
     )
@@ -337,7 +337,7 @@ def readme() -> str:
     scores = {label: cells[mean].split()[0] for label, cells in official.lines}
     ours, rival, linear = (
         max(
-            float(score)
+            (float(score), label.rsplit(", ", 1)[1])
             for label, score in scores.items()
             if label.startswith(name) and score != "-"
         )
@@ -346,8 +346,8 @@ def readme() -> str:
     rows.append(
         (
             "Classification: accuracy, %, mean of four UEA sets (more is better)",
-            f"{ours:.1f} (linear: {linear:.1f})",
-            f"{rival:.1f} (MiniRocket)",
+            f"{ours[0]:.1f} ({ours[1]}; linear: {linear[0]:.1f})",
+            f"{rival[0]:.1f} (MiniRocket)",
             "sequences",
         )
     )
