@@ -170,3 +170,13 @@ def errors(states, reference, geometry):
 def slope(sizes, errors):
     """Least-squares slope of log error against log of the window length."""
     return -float(np.polyfit(np.log(sizes), np.log(errors), 1)[0])
+
+
+def slope_and_error(sizes, squares, seed=0):
+    """The slope of root mean squares over paths, from squared errors `(sizes, paths)`,
+    and its standard error by bootstrap over the paths."""
+    rng = np.random.default_rng(seed)
+    count = squares.shape[1]
+    fit = lambda rows: slope(sizes, np.sqrt(rows.mean(axis=1)))  # noqa: E731
+    draws = [fit(squares[:, rng.integers(count, size=count)]) for _ in range(400)]
+    return fit(squares), float(np.std(draws))

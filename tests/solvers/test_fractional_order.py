@@ -21,7 +21,7 @@ from .harness import (
     flow_reference,
     log_ode,
     pad,
-    slope,
+    slope_and_error,
     window_log_signatures,
     with_ito_drift,
 )
@@ -42,16 +42,6 @@ STORED = pathlib.Path(__file__).parents[2] / "results/orders/fractional.json"
 
 def fields(y):
     return jnp.stack([jnp.sin(y) + 1.2, 0.8 * jnp.cos(2 * y)])
-
-
-def slope_and_error(square_errors, seed=0):
-    """The slope of root mean square errors `(sizes, paths)`, and its standard error by
-    bootstrap over the paths."""
-    rng = np.random.default_rng(seed)
-    count = square_errors.shape[1]
-    fit = lambda rows: slope(SIZES, np.sqrt(rows.mean(axis=1)))  # noqa: E731
-    draws = [fit(square_errors[:, rng.integers(count, size=count)]) for _ in range(400)]
-    return fit(square_errors), np.std(draws)
 
 
 def measured(hurst, depth, brackets):
@@ -79,10 +69,10 @@ def measured(hurst, depth, brackets):
         by_trees = log_ode(fields, y0, full, trees, LINE, substeps=4)
         np.testing.assert_allclose(solution, by_trees, rtol=1e-9)
     squares = np.square(solution - exact[None])[..., 0]
-    order, error = slope_and_error(squares)
+    order, error = slope_and_error(SIZES, squares)
     given = {"hurst": hurst, "depth": depth, "brackets": brackets}
     gaps = dict(zip(map(str, SIZES), np.sqrt(squares.mean(axis=1)).tolist()))
-    return given | {"order": order, "error": float(error), "by_windows": gaps}
+    return given | {"order": order, "error": error, "by_windows": gaps}
 
 
 @pytest.mark.slow
