@@ -300,7 +300,7 @@ def test_table_and_report(result, folder):
         "Gaussian reference" in text and "B-NRDE, tuned with brackets, 1 seed" in text
     )
     page = report(TASK, results, folder / "report.html").read_text()
-    assert page.count("data:image/png;base64,") == 5
+    assert page.count("data:image/png;base64,") == 6
     # Self-contained: nothing is fetched.
     assert not re.search(r'(src|href)="?(?!data:)[^"]*//', page)
     assert table(TASK, []).startswith("no results")

@@ -1,12 +1,14 @@
 """Figures of a run: paths, marginals, path functionals, smiles."""
 
+import collections
 from typing import Any
 
 import numpy as np
 
 from arborax import plots
 
-from ..harness import densities, OURS, pyplot, TRUE
+from ..harness import AbstractTask, densities, OURS, pyplot, Results, TRUE
+from ..harness.figures import look, STYLES
 from .config import Config
 from .scores import FUNCTIONALS, summaries
 
@@ -84,4 +86,30 @@ def smiles(result: dict[str, Any]) -> Any:
             )
         ax.set(title=f"t = {entry['time']:g}", xlabel="strike")
     np.atleast_1d(axes)[0].set(ylabel="implied volatility, %")
+    return figure
+
+
+def smiles_of_rows(task: AbstractTask, results: Results) -> Any:
+    """Implied volatilities of each row, mean over seeds, beside the true ones with two
+    standard errors of Monte Carlo."""
+    plt = pyplot()
+    rows: dict[str, list[Any]] = collections.defaultdict(list)
+    for result in results:
+        rows[task.label(result)].append(result["scores"]["smile"])
+    first = results[0]["scores"]["smile"]
+    strikes, count = first["strikes"], len(first["horizons"])
+    figure, axes = plt.subplots(1, count, figsize=(8, 3.6), squeeze=False)
+    for k, (ax, entry) in enumerate(zip(axes[0], first["horizons"])):
+        true, error = (100 * np.array(entry[n], float) for n in ("true", "true_error"))
+        label = "true" if k == 0 else None
+        ax.errorbar(strikes, true, 2 * error, fmt="o", ms=3, color=TRUE, label=label)
+        for number, (row, found) in enumerate(rows.items()):
+            all_seeds = [one["horizons"][k]["generated"] for one in found]
+            values = 100 * np.array(all_seeds, float).mean(axis=0)
+            colour, kind = look(number)
+            label = row if k == 0 else None
+            ax.plot(strikes, values, STYLES[kind], color=colour, lw=1, label=label)
+        ax.set(title=f"t = {entry['time']:g}", xlabel="strike")
+    axes[0, 0].set(ylabel="implied volatility, %")
+    figure.legend(loc="outside lower left", ncols=4, fontsize=7)
     return figure

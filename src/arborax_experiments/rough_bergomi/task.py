@@ -121,10 +121,13 @@ with a kernel that no model was trained on.</p>"""
     def tables(self, results: Results) -> list[Table]:
         return tables(self, results)
 
+    def figures(self, results: Results) -> Iterator[tuple[str, Any]]:
+        yield "implied volatilities", figures.smiles_of_rows(self, results)
+
     def run_figures(self, result: dict[str, Any]) -> Iterator[tuple[str, Any]]:
         paths, config = read_paths(result), stored_config(Config, result)
         if paths is not None:
             yield "true and generated paths", figures.fan_chart(paths)
             yield "marginal laws", figures.marginals(paths, config)
             yield "path functionals", figures.functionals(paths, config)
-        yield "implied volatilities", figures.smiles(result)
+            yield "implied volatilities", figures.smiles(result)
