@@ -208,13 +208,14 @@ def test_stored_rows_name_command_and_date(name):
 def runs_of(words):
     """The runs that a command line asks for, as the command line reads it."""
     asked = _commands.parse(words[1:])
-    task = find_task(asked.experiment)
-    changes = _experiments._changes(task, asked.set)
-    shown = {k: v for k, v in changes.items() if k not in task.private}
+    task, runs = find_task(asked.experiment), []
     assert set(asked.model) <= set(task.models)
-    given = json.dumps(shown, sort_keys=True)
-    names = it.product(asked.model, asked.seed)
-    return [(asked.setting, asked.preset, *name, given) for name in names]
+    for model, seed in it.product(asked.model, asked.seed):
+        changes = _experiments._changes(task, asked.set, seed)
+        shown = {k: v for k, v in changes.items() if k not in task.private}
+        given = json.dumps(shown, sort_keys=True)
+        runs.append((asked.setting, asked.preset, model, seed, given))
+    return runs
 
 
 def identity(result):
