@@ -3,7 +3,7 @@
 #
 # A B-NRDE learns, from examples, how an Itô equation turns its driver into a solution:
 # $dY = (0.5 - Y)\, dt + 0.6\, Y\, dW$. The driver has two channels, time and $W$, and
-# brings its bracket with it.
+# carries its bracket.
 
 # %%
 import tempfile

@@ -86,7 +86,7 @@ def check_leading(shapes: dict[str, tuple]) -> None:
 def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
     """Values, brackets and faults of a path, for a signature in `alg`.
 
-    A [`arborax.SampledPath`][] brings its own brackets unless others are given.
+    A [`arborax.SampledPath`][] has its own brackets unless others are given.
     """
     check_mode(alg, brackets)
     given, marks = path, ()

@@ -171,7 +171,7 @@ def solve_adaptive(
     - `control`: from [`arborax.dyadic_control`][].
     - `rtol`, `atol`: relative and absolute tolerance.
     - `solver`, `substeps`: the scheme inside a window.
-    - `max_windows`: the largest number of windows to accept before giving up.
+    - `max_windows`: number of accepted windows after which to give up.
     - `throw`: whether to raise a `ValueError` on failure; otherwise see `result`.
 
     **Returns:**
