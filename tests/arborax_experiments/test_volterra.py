@@ -111,6 +111,8 @@ def test_sp500(tmp_path):
         run(TASK, model=name, **options, changes=changes)
         for name in ("garch", "bootstrap")
     ]
+    # What the bootstrap holds are data.
+    assert [result["parameters"] for result in results] == [0, 0]
     # Both are made from the past, so they are about as far from the held-out years.
     for result in results:
         large = result["scores"]["large"]
