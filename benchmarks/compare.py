@@ -174,6 +174,22 @@ def gram_cell(**options: Any):
     return build
 
 
+def features_cell():
+    def build(tree: Tree):
+        import jax
+        import jax.numpy as jnp
+
+        key = jax.random.PRNGKey(0)
+        maps = tree.abx.RandomFourierSignature(3, features=64, key=key)
+
+        def loss(x):
+            return jnp.sum(jnp.sin(maps.features(x)))
+
+        return jax.value_and_grad(loss), (_walk(64, 64, 3),)
+
+    return build
+
+
 def eager_cell(tree: Tree):
     """A small signature as a user calls it, checks included."""
     alg = tree.abx.Shuffle(2, 3)
@@ -211,6 +227,7 @@ CELLS: dict[str, Callable] = {
     "gram complete": gram_cell(),
     "gram branched depth 4": gram_cell(kind="branched", depth=4),
     "gram rbf": gram_cell(static_kernel="rbf"),
+    "random features": features_cell(),
     "eager signature": eager_cell,
     "step rough-bergomi": training_cell("rough-bergomi"),
     "step spd": training_cell("spd"),

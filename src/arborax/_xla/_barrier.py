@@ -10,6 +10,7 @@ through a conditional that it cannot decide.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -64,6 +65,12 @@ def barrier(x: Float[Array, "..."]) -> Float[Array, "..."]:
     """`x` to the last bit (subnormal numbers aside), computed once, as is its
     cotangent."""
     return _barrier_p.bind(x, forward=True) if uses("barrier") else x
+
+
+def in_turn(function: Callable, xs: Any) -> Any:
+    """`function` of each entry of `xs` along the leading axis, in a loop: what goes in
+    and what comes out of it is stored."""
+    return jax.lax.map(function, xs) if uses("barrier") else jax.vmap(function)(xs)
 
 
 def barrier_back(x: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -35,6 +35,8 @@ Place = Literal["first", "last"]
 _TERMS = {"first": 32, "last": 256}  # longer sums are left to the library
 _SHORT_ROW = 8  # the same for sums along the last axis, which do not run side by side
 _CHAIN = 24  # longer sums, batch last, are taken in two steps
+_CHANNELS = 16  # length of sums along the last axis of points
+_MATRIX = 4  # size of matrices whose formulas are written out entry by entry
 _BROADCAST = 16  # length of sums over broadcast batch axes that are written out
 
 
@@ -166,11 +168,26 @@ def small_einsum(spec: str, a: Array, b: Array, *, place: Place = "first") -> Ar
     return jnp.einsum(f"{a_},{b_}->{out}", a, b)
 
 
+def written_out(size: int) -> bool:
+    """Whether formulas of matrices of this size are written out entry by entry: these
+    fuse, where a batch of library calls becomes a slow loop."""
+    return size <= _MATRIX and uses("sums")
+
+
 def small_product(
     a: Float[Array, "m k"], b: Float[Array, "k n"]
 ) -> Float[Array, "m n"]:
     """`a @ b` for matrices with a short inner axis."""
     return small_einsum("mk,kn->mn", a, b)
+
+
+def inner(
+    x: Float[Array, "*#batch channels"], y: Float[Array, "*#batch channels"]
+) -> Float[Array, "*batch"]:
+    """Sums of products along the last axis, written out if it is short."""
+    if x.shape[-1] > _CHANNELS or not uses("sums"):
+        return jnp.sum(x * y, axis=-1)
+    return ft.reduce(jnp.add, (x[..., i] * y[..., i] for i in range(x.shape[-1])))
 
 
 def scale(a: Float[Array, "..."], b: Float[Array, "..."]) -> Float[Array, "..."]:

@@ -6,7 +6,17 @@ from contextlib import AbstractContextManager
 import jax
 
 
-TRICKS = ("barrier", "sums", "quadratic", "sparse", "pieces", "running_sums")
+TRICKS = (
+    "barrier",
+    "sums",
+    "quadratic",
+    "sparse",
+    "pieces",
+    "running_sums",
+    "even",
+    "finite",
+    "cosine",
+)
 
 
 def _read(text: str) -> frozenset[str]:

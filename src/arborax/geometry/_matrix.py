@@ -9,11 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import custom_jvp, small_product
+from .._xla import custom_jvp, small_product, written_out
 from ._trigonometric import stumpff
-
-
-_SMALL = 4
 
 
 def transpose(a: Float[Array, "m n"]) -> Float[Array, "n m"]:
@@ -27,11 +24,9 @@ def symmetrise(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def matmul(a: Float[Array, "m k"], b: Float[Array, "k n"]) -> Float[Array, "m n"]:
     """Matrix product at full precision of the dtype.
 
-    Up to size 4 as a broadcast multiply and sum: XLA fuses it, where a batch of tiny
-    dots becomes a slow loop; larger sizes through `jnp.matmul` at highest precision (on
-    accelerators the default precision would leave the manifold).
+    On accelerators the default precision would leave the manifold.
     """
-    if max(*a.shape, *b.shape) <= _SMALL:
+    if written_out(max(*a.shape, *b.shape)):
         return small_product(a, b)
     return jnp.matmul(a, b, precision="highest")
 
@@ -129,12 +124,9 @@ def expm(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
 
 
 def cholesky(p: Float[Array, "n n"]) -> Float[Array, "n n"]:
-    """Lower Cholesky factor; only the lower triangle is read. NaN if not positive.
-
-    Up to size 4 written out in scalars, which XLA fuses.
-    """
+    """Lower Cholesky factor; only the lower triangle is read. NaN if not positive."""
     n = p.shape[-1]
-    if n > _SMALL:
+    if not written_out(n):
         return jnp.linalg.cholesky(symmetrise(p))
     zero = jnp.zeros((), p.dtype)
     rows: list[list[Array]] = [[zero] * n for _ in range(n)]
@@ -150,7 +142,7 @@ def cholesky(p: Float[Array, "n n"]) -> Float[Array, "n n"]:
 def inverse_lower(a: Float[Array, "n n"]) -> Float[Array, "n n"]:
     """Inverse of a lower triangular matrix."""
     n = a.shape[-1]
-    if n > _SMALL:
+    if not written_out(n):
         eye = jnp.eye(n, dtype=a.dtype)
         return jax.scipy.linalg.solve_triangular(a, eye, lower=True)
     zero = jnp.zeros((), a.dtype)
@@ -220,7 +212,7 @@ def symmetric_basis(n: int) -> np.ndarray:
 
 def symmetric(n: int, u: Float[Array, " k"]) -> Float[Array, "n n"]:
     """Symmetric matrix with coordinates `u` in `symmetric_basis(n)`."""
-    if n > _SMALL:
+    if not written_out(n):
         return combine(symmetric_basis(n), u)
     root = math.sqrt(0.5)
     entries = {}
@@ -233,7 +225,7 @@ def symmetric(n: int, u: Float[Array, " k"]) -> Float[Array, "n n"]:
 def symmetric_coordinates(s: Float[Array, "n n"]) -> Float[Array, " k"]:
     """Coordinates in `symmetric_basis(n)` of the symmetric part of `s`."""
     n = s.shape[-1]
-    if n > _SMALL:
+    if not written_out(n):
         return components(symmetric_basis(n), s)
     root = math.sqrt(0.5)
     pairs = zip(*np.tril_indices(n))

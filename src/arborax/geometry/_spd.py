@@ -31,7 +31,7 @@ from .heads import clip_spectrum, spd_from_vech, unvech
 
 
 _LEAST_EIGENVALUE = 1e-6  # of a matrix that is read out
-_SMALL = 3  # size up to which tables are contracted term by term
+_SHORT_TABLE = 3  # size of matrices up to which these tables are contracted as they are
 
 
 Matrix = Float[Array, "n n"]
@@ -202,7 +202,7 @@ class SPD(AbstractGeometry):
     def christoffel(self, y: Matrix, u: Vector, v: Vector) -> Vector:
         if self.connection == "frame":
             return jnp.zeros_like(u)
-        if self.root == "cholesky" and self.n <= _SMALL:
+        if self.root == "cholesky" and self.n <= _SHORT_TABLE:
             table = jnp.asarray(_cholesky_christoffel(self.n), u.dtype)
             table = table.reshape(self.dim, self.dim, self.dim)
             rows = small_einsum("a,abc->bc", u, table, place="last")
@@ -224,7 +224,7 @@ class SPD(AbstractGeometry):
     def _contract(self, table: np.ndarray, m: Array) -> Array:
         """A table with a row for each pair of frame fields, with coefficients."""
         rows = jnp.asarray(table, m.dtype)
-        if self.n > _SMALL:
+        if self.n > _SHORT_TABLE:
             return m.reshape(-1) @ rows
         return small_einsum("ab,abc->c", m, rows.reshape(*m.shape, -1), place="last")
 

@@ -2,11 +2,11 @@
 
 import functools as ft
 
-import jax.lax as lax
 import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, PyTree
 
+from .._xla import in_turn, inner
 from . import _recursions
 from ._bracket import bracket_kernel
 from ._prepare import Kind, Side
@@ -15,22 +15,10 @@ from ._static import AbstractStaticKernel, LinearKernel
 from ._sweep import Ends, node_sweep
 
 
-_LISTED = 16  # up to this many channels, pairs are stored channel by channel
-
-
 def _linear_outer(x: Array, y: Array) -> Array:
     # Channels before batch on the right: both this product and its transposes then
     # run without a transposed copy.
     return jnp.einsum("nid,ndj->nij", x, y)
-
-
-def _linear_pairs(x: PyTree, y: PyTree) -> Array:
-    if isinstance(x, list):
-        total = x[0] * y[0]
-        for a, b in zip(x[1:], y[1:], strict=True):
-            total = total + a * b
-        return total
-    return jnp.sum(x * y, axis=-1)
 
 
 def _static(kernel: AbstractStaticKernel, outer: bool, x: Ends, y: Ends) -> Array:
@@ -42,14 +30,13 @@ def _static(kernel: AbstractStaticKernel, outer: bool, x: Ends, y: Ends) -> Arra
         return value(x1, y) - value(x0, y)
 
     if outer:
-        # A loop of two, because its inputs are stored. XLA would otherwise slice them
-        # out of the path within the loop over pairs, which it then cannot vectorise.
-        ends = lax.map(difference, jnp.stack([y0, y1]))
+        # Stored, or they would be cut out of the path once per pair.
+        ends = in_turn(difference, jnp.stack([y0, y1]))
         return ends[1] - ends[0]
     return difference(y1) - difference(y0)
 
 
-def _cells(points: Array, linear: bool, outer: bool) -> PyTree:
+def _cells(points: Array, linear: bool) -> PyTree:
     """Cell data from points `(batch, times, d)`.
 
     Increments `(steps, batch, d)` for the linear kernel, otherwise both end points
@@ -58,10 +45,7 @@ def _cells(points: Array, linear: bool, outer: bool) -> PyTree:
     if not linear:
         points = jnp.transpose(points, (1, 2, 0))
         return Ends(points[:-1], points[1:])
-    dx = jnp.diff(jnp.swapaxes(points, 0, 1), axis=0)
-    if not outer and dx.shape[-1] <= _LISTED:
-        return [dx[..., i] for i in range(dx.shape[-1])]
-    return dx
+    return jnp.diff(jnp.swapaxes(points, 0, 1), axis=0)
 
 
 def evaluate(
@@ -87,12 +71,12 @@ def evaluate(
         swapped = evaluate(kind, depth, static_kernel, solver, outer, y, x)
         return jnp.swapaxes(swapped, 0, 1) if outer else swapped
     linear = isinstance(static_kernel, LinearKernel)
-    xs, ys = (_cells(points, linear, outer) for points in (px, py))
+    xs, ys = (_cells(points, linear) for points in (px, py))
     if linear and outer:
         ys = jnp.swapaxes(ys, 1, 2)
     increment = ft.partial(_static, static_kernel, outer)
     if linear:
-        increment = _linear_outer if outer else _linear_pairs
+        increment = _linear_outer if outer else inner
 
     exact = depth is not None or solver == "series"
     if kind == "planar" or (kind == "geometric" and exact):

@@ -22,7 +22,7 @@ from .._inputs import (
     as_real_dtype,
 )
 from .._values import is_concrete, refuse
-from .._xla import custom_jvp
+from .._xla import cosine as fast_cosine, in_turn
 from ._blocks import split
 from ._iterated import forest_shapes, ladder, random_levels, shape_symmetry
 from ._prepare import as_sample, Brackets, Path, prepare, Side
@@ -32,34 +32,12 @@ _BLOCK = 2**18  # numbers per array in one block of paths: stay near the cache
 
 
 def cosine(turns: Float[ArrayLike, "..."]) -> Float[Array, "..."]:
-    """`cos(2 pi turns)` by range reduction and a polynomial.
+    """`cos(2 pi turns)`, several times faster than `jnp.cos` on a CPU.
 
-    XLA's cosine on CPU is not vectorised; this one is, and is ten times faster.
     Error below `1e-6` in single and `1e-13` in double precision. NaN where `turns` is
     not finite.
     """
-    return _cosine(as_floating("turns", turns))
-
-
-@custom_jvp
-def _cosine(turns: Float[Array, "..."]) -> Float[Array, "..."]:
-    square = jnp.square(turns - jnp.round(turns))
-    terms = 10 if turns.dtype == jnp.float32 else 16
-    tau = 2 * math.pi
-    coefficients = [
-        (-1) ** k * tau ** (2 * k) / math.factorial(2 * k) for k in range(terms)
-    ]
-    total = jnp.full_like(square, coefficients[-1])
-    for value in coefficients[-2::-1]:
-        total = total * square + value
-    return total
-
-
-@_cosine.defjvp
-def _cosine_jvp(primals, tangents):
-    # By hand: otherwise reverse mode stores every stage of the polynomial.
-    (turns,), (tangent,) = primals, tangents
-    return _cosine(turns), 2 * math.pi * _cosine(turns + 0.25) * tangent
+    return fast_cosine(as_floating("turns", turns))
 
 
 def _wider(a: Any, b: Any) -> Any:
@@ -286,13 +264,12 @@ def _block_features(
 
     def level(table: tuple[Array, Array]) -> tuple[Array, Array | None]:
         angle = jnp.einsum("btd,dk->btk", points, table[0]) + table[1][None, None]
-        slope = math.sqrt(2) * _cosine(angle[:, :-1] + 0.25) if sloped else None
-        return math.sqrt(2) * _cosine(angle), slope  # slope: -sqrt(2) sin
+        slope = math.sqrt(2) * fast_cosine(angle[:, :-1] + 0.25) if sloped else None
+        return math.sqrt(2) * fast_cosine(angle), slope  # slope: -sqrt(2) sin
 
-    # A loop, because its results are stored. XLA would otherwise evaluate each cosine
-    # again wherever a sum or its derivative uses it (optimisation barriers do not stop
-    # the CPU compiler from that), which makes gradients four times slower.
-    values, tilts = lax.map(level, (turns, phases))
+    # Stored, or each cosine would be computed again wherever a sum or its derivative
+    # uses it, which makes gradients four times slower.
+    values, tilts = in_turn(level, (turns, phases))
     functions = [values[m] for m in range(maps.levels)]
     slopes = [tilts[m] for m in range(maps.levels)] if tilts is not None else []
 

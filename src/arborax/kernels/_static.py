@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Real
 
 from .._inputs import as_number
-from .._xla import custom_jvp
+from .._xla import custom_jvp, inner
 
 
 class AbstractStaticKernel(eqx.Module):
@@ -34,16 +34,6 @@ class AbstractStaticKernel(eqx.Module):
         self, x: Float[Array, "*batch n d"], y: Float[Array, "*batch m d"]
     ) -> Float[Array, "*batch n m"]:
         """Values for all pairs, `(..., n, d), (..., m, d) -> (..., n, m)`."""
-
-
-def _inner(x: Array, y: Array) -> Array:
-    # Summed channel by channel: XLA vectorises this, not a reduction of length `d`.
-    if x.shape[-1] > 16:
-        return jnp.sum(x * y, axis=-1)
-    total = x[..., 0] * y[..., 0]
-    for i in range(1, x.shape[-1]):
-        total = total + x[..., i] * y[..., i]
-    return total
 
 
 @custom_jvp
@@ -79,7 +69,7 @@ class LinearKernel(AbstractStaticKernel):
     """`k(x, y) = <x, y>`: the signature kernel in the usual sense."""
 
     def __call__(self, x, y):
-        return _inner(x, y)
+        return inner(x, y)
 
     def gram(self, x, y):
         return jnp.einsum("...nd,...md->...nm", x, y)
@@ -99,7 +89,7 @@ class AbstractStationaryKernel(AbstractStaticKernel):
         return self.of_square(square / scale**2)
 
     def __call__(self, x, y):
-        return self._of_distance(_inner(x - y, x - y))
+        return self._of_distance(inner(x - y, x - y))
 
     def gram(self, x, y):
         x, y = jnp.swapaxes(x, -1, -2), jnp.swapaxes(y, -1, -2)

@@ -14,7 +14,6 @@ from ._linear import (
     window_matrices as window_matrices,
 )
 from ._linear_fields import exact_flow as exact_flow, LinearFields as LinearFields
-from ._tensors import Tensors as Tensors
 from ._window_field import (
     check_lift as check_lift,
     lift as lift,

@@ -7,11 +7,10 @@ import jax.numpy as jnp
 import jax.tree_util as jtu
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import vary_as
+from .._xla import Tensors, vary_as
 from ..geometry import AbstractGeometry
 from ._expansion import AbstractExpansion, expand
 from ._fields import DrivingFields
-from ._tensors import Tensors
 
 
 class FrameCalculus:

@@ -142,6 +142,9 @@ def third_order(calculus: FrameCalculus, x: Coefficients, y) -> Float[Array, " d
     return barrier(out)
 
 
+CLOSED_FORMS = {1: first_order, 2: second_order, 3: third_order}  # by depth
+
+
 def _connect_fields(calculus, y, basis, v) -> Float[Array, "p channels dim"]:
     r"""$\Gamma(p, v_k)$ for all directions and channels."""
     if not calculus.by_frame:

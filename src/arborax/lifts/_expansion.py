@@ -23,9 +23,6 @@ from ._fields import DrivingFields
 from ._tensors import take, trace
 
 
-_WRITTEN_OUT = 8  # directions
-
-
 class AbstractExpansion(abc.ABC):
     """Derivatives of the fields at a point. Directions are tangent vectors of the
     ambient space with a leading axis."""
@@ -47,12 +44,7 @@ class AbstractExpansion(abc.ABC):
 
 
 class FieldExpansion(AbstractExpansion):
-    """By forward-mode differentiation, for any fields.
-
-    A few directions are written out: the values of the fields are then not broadcast
-    over directions, and reverse mode has no short sums over them, which are slow on a
-    CPU.
-    """
+    """By forward-mode differentiation, for any fields."""
 
     def __init__(self, fields: DrivingFields, t, y: PyTree[Array]):
         self._point = y
@@ -68,13 +60,13 @@ class FieldExpansion(AbstractExpansion):
 
     def contract(self, tangents):
         if not self._each:
-            return trace(self._push(self._derivative, tangents))
+            return trace(jax.vmap(self._derivative)(tangents))
         terms = [dot(take(i, tangents)) for i, (_, dot) in enumerate(self._each)]
         return ft.reduce(jnp.add, terms)
 
     def along(self, directions):
         def derive(z):
-            return self._push(jax.linearize(self._call, z)[1], directions)
+            return jax.vmap(jax.linearize(self._call, z)[1])(directions)
 
         def bend(pairs, tangents):
             derivative = jax.linearize(derive, self._point)[1]
@@ -83,13 +75,7 @@ class FieldExpansion(AbstractExpansion):
             out = small_product(pairs.reshape(1, -1), second.reshape(-1, dim))[0]
             return out + self.contract(tangents)
 
-        return self._push(self._derivative, directions), bend
-
-    def _push(self, derivative: Callable, directions) -> Array:
-        count = jtu.tree_leaves(directions)[0].shape[0]
-        if count > _WRITTEN_OUT:
-            return jax.vmap(derivative)(directions)
-        return jnp.stack([derivative(take(i, directions)) for i in range(count)])
+        return jax.vmap(self._derivative)(directions), bend
 
 
 def expand(

@@ -25,23 +25,16 @@ import jax.tree_util as jtu
 from jaxtyping import Array, Float
 
 from ._calculus import FrameCalculus
-from ._closed_forms import first_order, second_order, third_order
+from ._closed_forms import CLOSED_FORMS
 from ._coefficients import Coefficients, Layout
 from ._forests import forest_part
-from ._tensors import take
 
 
-_WRITTEN_OUT = 2  # directions
-
-_CLOSED = {1: first_order, 2: second_order, 3: third_order}
-
-
-def field_value(
+def any_order(
     calculus: FrameCalculus, layout: Layout, x: Coefficients, y
 ) -> Float[Array, " dim"]:
-    """The window field with these coefficients, in frame coordinates."""
-    if layout.depth in _CLOSED:
-        return _CLOSED[layout.depth](calculus, x, y)
+    """The window field with these coefficients, in frame coordinates. Up to depth
+    three the closed forms are cheaper."""
     if not x.forests:
         return _tree_part(calculus, layout, x.trees, y)
     values = _tree_values(calculus, layout, y, layout.depth - 1)
@@ -78,8 +71,8 @@ def _tree_part(
     """The recursion. `x` holds coefficients of trees by weight; `values` are those of
     `_tree_values` if they are known already."""
     top = len(x)
-    if top in _CLOSED:
-        return _CLOSED[top](calculus, Coefficients(tuple(x)), y)
+    if top in CLOSED_FORMS:
+        return CLOSED_FORMS[top](calculus, Coefficients(tuple(x)), y)
     heads = layout.head_weights(top)
     if values is None:
         values = _tree_values(calculus, layout, y, heads[-1])
@@ -89,10 +82,7 @@ def _tree_part(
             g = lambda z: _tree_part(calculus, layout, tail, z)  # noqa: E731
             return calculus.nabla(g, y, u)
 
-        count = directions.shape[0]
-        if count > _WRITTEN_OUT:
-            return jnp.sum(jax.vmap(one)(tails, directions), axis=0)
-        return sum(one(take(k, tails), directions[k]) for k in range(count))
+        return jnp.sum(jax.vmap(one)(tails, directions), axis=0)
 
     out = x[0] @ calculus.fields(y)
     by_heads, by_frame = _derivatives(layout, calculus.dim, top, True)

@@ -15,11 +15,12 @@ from .._xla import sharded, vary_as
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ._calculus import FrameCalculus
+from ._closed_forms import CLOSED_FORMS
 from ._coefficients import coefficient_tables, Coefficients, Tables
 from ._fields import as_driving_fields, DrivingFields
 from ._jet import jet_coefficients, jet_value
 from ._linear_fields import check_linear, LinearFields
-from ._recursion import field_value
+from ._recursion import any_order
 
 
 class WindowField(eqx.Module):
@@ -87,7 +88,10 @@ class WindowField(eqx.Module):
         calculus = FrameCalculus(self.fields, self.geometry, t, self._parallel)
         if self.alg.scalar:
             return jet_value(calculus, self.alg, coefficients, y)
-        return field_value(calculus, self._tables.layout, coefficients, y)
+        layout = self._tables.layout
+        if layout.depth in CLOSED_FORMS:
+            return CLOSED_FORMS[layout.depth](calculus, coefficients, y)
+        return any_order(calculus, layout, coefficients, y)
 
 
 def lift(

@@ -19,12 +19,12 @@ import jax.lax as lax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PyTree
 
-from .._xla import barrier_back, quadratic, scale, small_product
-from ..lifts import AbstractExpansion, Tensors
+from .._xla import barrier_back, quadratic, scale, small_product, Tensors
+from ..lifts import AbstractExpansion
 from ._layers import activate, affine, Derivative, flatten
 
 
-_LONG_ROW = 16  # of shorter rows one product for all channels is taken
+_OWN_LAYER = 16  # outputs per channel from which each has a last layer of its own
 
 
 class _Layer:
@@ -70,7 +70,7 @@ class MLPExpansion(AbstractExpansion):
             if rows is not None:
                 seen.append(rows)
                 rows = scale(layer.slope()[None], rows)
-        count = channels if final.weight.shape[0] >= _LONG_ROW * channels else 1
+        count = channels if final.weight.shape[0] >= _OWN_LAYER * channels else 1
         sizes = (final.weight.shape[0] // count,) * count
         self._heads, last = [], []
         parts = (lax.split(x, sizes) for x in (final.weight, final.bias))

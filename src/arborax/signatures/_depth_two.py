@@ -7,12 +7,14 @@ At depth two the signature is the increment, half its square, the Lévy area
 and, with brackets, their sum. It needs no running sums, no quadrature and no streams.
 """
 
+import functools as ft
+
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._xla import barrier, custom_jvp
-from ..algebra import AbstractWordAlgebra
+from .._xla import apply_map, barrier, custom_jvp
+from ..algebra import AbstractWordAlgebra, SparseMap
 
 
 Last = Float[Array, "batch dim times"]
@@ -28,7 +30,8 @@ def _antisymmetric(x: Square) -> Square:
 
 
 def _steps(path: Last) -> Last:
-    """With a last step of zero, since XLA multiplies even lengths faster."""
+    """From each point to the next one, and zero at the last, so that steps are as many
+    as points."""
     return jnp.pad(path[..., 1:] - path[..., :-1], ((0, 0), (0, 0), (0, 1)))
 
 
@@ -57,10 +60,14 @@ def _bracket_sums(path: Last, brackets) -> Float[Array, "batch letters"]:
         total = _over_time(step, step)
     else:
         total = brackets.sum(axis=1)
+    return apply_map(_letters_of_pairs(dim), total.reshape(batch, dim * dim))
+
+
+@ft.cache
+def _letters_of_pairs(dim: int) -> SparseMap:
     i, j = np.triu_indices(dim)
-    pick = np.zeros((dim * dim, len(i)))  # a product, since a gather pulls back slowly
-    pick[i * dim + j, np.arange(len(i))] = np.where(i == j, -0.5, -1.0)
-    return total.reshape(batch, dim * dim) @ jnp.asarray(pick, path.dtype)
+    value = np.where(i == j, -0.5, -1.0)
+    return SparseMap(np.arange(len(i)), i * dim + j, value, (len(i), dim * dim))
 
 
 def two_levels(

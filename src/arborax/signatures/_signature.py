@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from .._values import is_concrete
-from .._xla import apply_map, apply_rows, barrier, scan
+from .._xla import apply_map, apply_rows, barrier, even, scan
 from ..algebra import (
     AbstractHopfAlgebra,
     AbstractWordAlgebra,
@@ -24,9 +24,6 @@ from ._increments import is_left_point, letter_increments, read_elements, read_p
 from ._tensor import cached_levels
 from ._trees import multiply_trees
 from ._words import level_log
-
-
-_EVEN = 16
 
 
 @ft.cache
@@ -52,17 +49,10 @@ def _merged(x: Any, core: int) -> Any:
 
 def _time_last(steps: Any, values: Any) -> tuple[Array, Array | None]:
     """Increments `(batch, dim, steps)` and values `(batch, dim, points)`, either given.
-
-    Where values are given, the last point may be repeated a few times, since XLA
-    multiplies even lengths faster, but never for more than an eighth of the work.
-    """
+    Where values are given, the last point may be repeated a few times."""
     if values is None:
         return jnp.swapaxes(steps, 1, 2), None
-    values = jnp.swapaxes(values, 1, 2)
-    steps = values.shape[-1] - 1
-    fill = -steps % _EVEN
-    fill = fill if 8 * fill <= steps else 0
-    values = barrier(jnp.pad(values, ((0, 0), (0, 0), (0, fill)), mode="edge"))
+    values = barrier(even(jnp.swapaxes(values, 1, 2)))
     return values[..., 1:] - values[..., :-1], values
 
 
