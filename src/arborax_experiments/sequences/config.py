@@ -21,6 +21,8 @@ class Config(TrainingConfig):
         trains on the rest: to choose a recipe without the test part.
     - `windows`: of a series, about, for models of windows.
     - `block`, `layers`, `contractive`: of a linear equation.
+    - `plain`: whether the last state alone of a linear equation is read, without gates,
+        normalisation or a mean over time, so that all but the equation is linear.
     - `features`: numbers that a trained model gives to its readout.
     - `states`: of a reservoir.
     - `kernels`: of the convolutions of MiniRocket and MultiRocket.
@@ -35,6 +37,7 @@ class Config(TrainingConfig):
     block: int = 4
     layers: int = 1
     contractive: bool = False
+    plain: bool = False
     features: int = 64
     states: int = 512
     kernels: int = 10_000

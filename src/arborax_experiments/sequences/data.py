@@ -54,6 +54,8 @@ def read_parts(config: Config) -> Parts:
             f"`fold` must be from 1 to {FOLDS}, and parts the official training part: "
             f"use it with split=0. Got fold={config.fold} and split={config.split}."
         )
+    if config.plain and not config.model.startswith("linear"):
+        raise ValueError(f"`plain` is for linear equations, not for {config.model!r}.")
     train, test = read_aeon(config.data, config.folder)
     if config.fold:
         order = np.random.default_rng(0).permutation(len(train.labels))

@@ -17,10 +17,12 @@ from .config import Config
 
 
 class Classifier(eqx.Module):
-    """Logits from the mean and the last of the outputs of a sequence model."""
+    """Logits from the last of the outputs of a sequence model and, if `pooled`, their
+    mean."""
 
     core: Any
     readout: eqx.nn.Linear
+    pooled: bool = eqx.field(static=True, default=True)
 
     def __call__(self, item: Any, weights: Float[Array, " points"]) -> Array:
         """Logits of one series.
@@ -32,8 +34,10 @@ class Classifier(eqx.Module):
         """
         at_knots = hasattr(self.core, "at_knots")
         states = self.core.at_knots(item) if at_knots else self.core(item)
-        mean = jnp.sum(weights[:, None] * states, axis=0)
         last = states[jnp.argmax(jnp.where(weights > 0, jnp.arange(len(weights)), -1))]
+        if not self.pooled:
+            return self.readout(last)
+        mean = jnp.sum(weights[:, None] * states, axis=0)
         return self.readout(jnp.concatenate([mean, last]))
 
 
@@ -43,9 +47,9 @@ def make_classifier(
     """The model of a configuration with its first weights."""
     first, second = jr.split(key)
     core = make_core(config, channels, max(1, -(-times // config.windows)), key=first)
-    size = 2 * config.features
+    size = config.features if config.plain else 2 * config.features
     readout = eqx.nn.Linear(size, classes, dtype=jnp.float32, key=second)
-    return Classifier(core, readout)
+    return Classifier(core, readout, not config.plain)
 
 
 def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) -> Any:
@@ -61,6 +65,8 @@ def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) 
             block=config.block,
             layers=config.layers,
             contractive=config.contractive,
+            normalise=not config.plain,
+            gated=not config.plain,
             window=window,
             brackets=None if alg is Shuffle else "realised",
             **sizes,

@@ -68,14 +68,25 @@ class Tracker(eqx.Module):
     core: models.LinearBNRDE
 
     def __call__(self, values: Any) -> Any:
+        core = eqx.tree_at(lambda m: m.layers[0].matrices, self.core, self.skew())
+        return core(as_path(values))
+
+    def skew(self) -> Any:
+        """The matrices of the letters, as blocks store them."""
         layer = self.core.layers[0]
         a = layer.matrices
         if layer.blocks.rotation:
-            a = jnp.concatenate([jnp.zeros_like(a[:, :1]), a[:, 1:]], axis=1)
-        else:
-            a = (a - jnp.swapaxes(a, 1, 2)) / 2
-        core = eqx.tree_at(lambda m: m.layers[0].matrices, self.core, a)
-        return core(as_path(values))
+            return jnp.concatenate([jnp.zeros_like(a[:, :1]), a[:, 1:]], axis=1)
+        return (a - jnp.swapaxes(a, 1, 2)) / 2
+
+    def turns(self) -> list[list[float]]:
+        """The angles of the rotation of each letter, in turns from 0 to a half."""
+        blocks = self.core.layers[0].blocks
+        full = np.asarray(blocks.matrix(self.skew()), np.float64)
+        full = np.moveaxis(full, -1, 1)
+        angles = np.linalg.eigvals(full).imag.reshape(len(full), -1) / (2 * np.pi)
+        turns = np.sort(np.abs(angles - np.round(angles)), axis=1)[:, ::2]
+        return np.round(turns, 5).tolist()
 
 
 def as_path(values: Any) -> SampledPath:
@@ -190,9 +201,8 @@ has, from its last state.</p>"""
             "seen": float(right[:seen].mean()),
             "last": float(right[-32:].mean()),
         }
-        return Score(
-            {"scores": scores, "by_length": [round(float(x), 4) for x in right]}
-        )
+        content = {"by_length": [round(float(x), 4) for x in right]}
+        return Score({"scores": scores, **content, "turns": fitted.model.turns()})
 
     def groups(self, results):
         return by_setting(results, changes=False)
@@ -242,9 +252,10 @@ has, from its last state.</p>"""
             1, len(panels), figsize=(2.8 * len(panels), 2.8), squeeze=False, sharey=True
         )
         for ax, kind in zip(axes[0], panels):
+            place = -1
             for label, group in self.sized(results):
                 rows = [r for r in group if r["config"]["data"] == kind]
-                place = [*self.models].index(group[0]["model"])
+                place += bool(rows)
                 colour = f"C{place}"
                 if kind == "volatility":
                     for r in rows:
@@ -254,7 +265,7 @@ has, from its last state.</p>"""
                     mean = 100 * np.mean([r["by_length"] for r in rows], axis=0)
                     order = np.arange(1, len(mean) + 1)
                     # Curves at 100 per cent lie on each other: thin ones on top.
-                    width = max(1, 5 - 2 * place)
+                    width = max(1, 5 - place)
                     ax.plot(order, mean, color=colour, label=label, linewidth=width)
             if kind == "volatility":
                 ax.axhline(50, color="grey", linewidth=1, linestyle=":")
