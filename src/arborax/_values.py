@@ -22,7 +22,8 @@ _T = TypeVar("_T")
 
 _TEXTS = 128  # of messages written beforehand
 
-# Part of the key under which JAX caches compiled programs.
+# Part of the key under which JAX caches compiled programs: `True` within
+# `debug_checks`, `Notes` within `noting`.
 _debugging = jax.make_user_context(False)
 
 
@@ -41,6 +42,30 @@ def debug_checks():
         ```
     """
     return _debugging(True)
+
+
+class Notes:
+    """The messages of checks that failed in compiled code, in their order."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def watch(self, bad: Any, places: Any, texts: list[str]) -> Any:
+        """`bad`, which may be traced; one of `texts` is noted where it is true."""
+
+        def note(bad: Any, places: Any) -> np.ndarray:
+            found = np.asarray(places)[np.asarray(bad)]
+            self.texts += [texts[int(found.min())]] if found.size else []
+            return np.asarray(bad)
+
+        kind = jax.ShapeDtypeStruct((), np.bool_)
+        places = jnp.asarray(places, jnp.int32)
+        return jax.pure_callback(note, kind, bad, places, vmap_method="broadcast_all")
+
+
+def noting(notes: Notes):
+    """A context in which compiled code notes bad values and goes on, to NaN."""
+    return _debugging(notes)
 
 
 def is_concrete(*values: Any) -> bool:
@@ -63,8 +88,16 @@ def refuse(values: _T, bad: Any, message: str) -> _T:
             raise ValueError(message)
         return values
     bad = jnp.any(bad)
-    if _debugging.value:
+    debugging = _debugging.value
+    if isinstance(debugging, Notes):
+        bad = debugging.watch(bad, 0, [message])
+    elif debugging:
         return eqx.error_if(values, bad, message)
+    return _poisoned(values, bad)
+
+
+def _poisoned(values: _T, bad: Any) -> _T:
+    """NaN where `bad`, in all real and complex arrays."""
 
     def poison(leaf: Any) -> Any:
         if not eqx.is_inexact_array(leaf):
@@ -89,16 +122,18 @@ def refuse_first(values: _T, bad: Any, message: Callable[[str], str]) -> _T:
         if np.any(bad):
             raise ValueError(message(str(int(np.argmax(bad)))))
         return values
-    if not _debugging.value:
+    debugging = _debugging.value
+    if not debugging:
         return values
     number = bad.shape[0]
     size = -(-number // _TEXTS)
     starts = range(0, number, size)
     ranges = [str(k) if size == 1 else f"{k} to {k + size - 1}" for k in starts]
     place = jnp.argmax(bad) // size
-    return eqx.branched_error_if(
-        values, jnp.any(bad), place, [message(text) for text in ranges]
-    )
+    texts = [message(text) for text in ranges]
+    if isinstance(debugging, Notes):
+        return _poisoned(values, debugging.watch(jnp.any(bad), place, texts))
+    return eqx.branched_error_if(values, jnp.any(bad), place, texts)
 
 
 def refuse_times(values: _T, ts: jax.Array, given: Any, message: str) -> _T:

@@ -391,6 +391,7 @@ def test_training_names_what_explodes(tmp_path):
     assert result.stop == "non-finite" and result.failure["step"] > 0
     named = "the state of layer 1 is not finite from window"
     assert named in result.failure["cause"] and named in result.message
+    jax.effects_barrier()  # no failed callback is left behind
     (stop,) = read_log(tmp_path / "log.jsonl", "stop")
     assert named in stop["failure"]["cause"]
     # A user's own NaN has no such name.

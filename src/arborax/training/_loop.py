@@ -12,7 +12,7 @@ import jax.random as jr
 import jax.tree_util as jtu
 import numpy as np
 
-from .._values import debug_checks
+from .._values import Notes, noting
 from ._checkpoints import (
     Checkpoints,
     FileCheckpoints,
@@ -312,23 +312,18 @@ class Run:
 
     def _cause(self) -> str | None:
         """What the checks of the library say of the step that failed: its loss once
-        more, compiled with checks that raise."""
+        more, compiled with checks."""
         assert self.failure is not None
         if jax.process_count() > 1:
             return None
         model = self.build(self.state.params)  # a step that fails leaves them
         key = jr.fold_in(self.place.local(self.step_fn.key), self.failure["step"])
-        try:
-            batch = self.source(self.failure["step"])
-            with debug_checks():
-                objective = self.step_fn.objective
-                loss = eqx.filter_jit(call_objective)(objective, model, batch, key)
-                jax.block_until_ready(loss)
-        except Exception as error:
-            # Equinox puts the text between two stacks of frames and its own advice.
-            _, found, text = str(error).partition("EquinoxRuntimeError: ")
-            return text.partition("\n\n---")[0].strip() if found else None
-        return None
+        batch, notes = self.source(self.failure["step"]), Notes()
+        with noting(notes):
+            objective = self.step_fn.objective
+            loss = eqx.filter_jit(call_objective)(objective, model, batch, key)
+            jax.block_until_ready(loss)
+        return notes.texts[0] if notes.texts else None
 
     def _message(self, stop: StopReason) -> str:
         if stop == "non-finite":

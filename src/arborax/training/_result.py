@@ -86,8 +86,7 @@ class FitResult:
     - `failure`: after a non-finite loss or gradient, a record of `step`, `epoch`,
         `loss`, `gradient_norm` and the `aux` of that step (such as the window), and the
         `cause` if the model or the solver names one (layer, window) when the loss of
-        that step is computed once more within [`arborax.debug_checks`][]; otherwise
-        `None`.
+        that step is computed once more; otherwise `None`.
     - `timings`: see `Timings`.
     """
 
