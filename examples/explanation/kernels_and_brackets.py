@@ -44,7 +44,7 @@ ax.legend(frameon=False, fontsize=8)
 # |---|---|---|
 # | geometric | words | the path through the points |
 # | Itô | words, left-point sums | path and bracket |
-# | branched | trees | path and bracket, every product as a coordinate of its own |
+# | branched | trees | path and bracket, with a coordinate for every product |
 # | planar | ordered trees | the same, for states on manifolds |
 #
 # Now compare 128 paths with the same 128 paths, but give the second sample only a share

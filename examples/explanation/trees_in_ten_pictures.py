@@ -70,7 +70,7 @@ row(
 # ## 3. Forests are products
 #
 # Two trees side by side stand for the product of their integrals. Under Itô calculus
-# this product is a coordinate of its own, since it does not follow from the others.
+# this product is a separate coordinate, since it does not follow from the others.
 
 # %%
 row([(dot, dot1), (dot, ladder)], ["$X^0 X^1$", r"$X^0 \int X^0 dX^0$"], "Forests", 2.4)
