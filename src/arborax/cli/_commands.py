@@ -30,7 +30,7 @@ class Run:
     preset: Preset = "quick"
     """How large: seconds, minutes, or as published."""
     setting: Setting = "arborax"
-    """Our reading, or as published."""
+    """Our version, or as published."""
     seed: tuple[int, ...] = (1,)
     """One seed or several."""
     set: tuple[str, ...] = ()
@@ -38,14 +38,14 @@ class Run:
     resume: bool = False
     """Continue runs that were stopped; finished ones are kept as they are."""
     folder: pathlib.Path = pathlib.Path("runs")
-    """Where runs go."""
+    """Folder for the runs."""
     cache: pathlib.Path | None = None
-    """Where data are kept; by default the cache folder of the platform."""
+    """Folder for data; by default the cache folder of the platform."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """Print all results beside floors, references and published figures."""
+    """Print all results with floors, references and published figures."""
 
     experiment: Experiment
     folders: tuple[pathlib.Path, ...] = FOLDERS
@@ -90,7 +90,7 @@ class Bench:
     device: Literal["cpu", "gpu", "tpu"] | None = None
     """Time signatures, kernels, log-ODEs and training steps on this device."""
     out: pathlib.Path | None = None
-    """Where times go, by default arborax-DEVICE.json; a page is written beside it."""
+    """File for the times, by default arborax-DEVICE.json; a page goes next to it."""
     show: tuple[pathlib.Path, ...] = ()
     """Only compare these files on one page, by default arborax-bench.html."""
     seconds: float = 1.0
@@ -136,7 +136,7 @@ class Fit:
     unit: Unit = "s"
     """Unit of time, for dates."""
     horizon: int = 1
-    """Forecast: how many rows ahead."""
+    """Forecast: number of rows ahead."""
     prefix: int = 0
     """Generate: the longest beginning that samples can be conditioned on."""
     model: str = "bnrde"
@@ -149,13 +149,13 @@ class Fit:
     learning_rate: float | None = None
     seed: int = 0
     out: pathlib.Path = pathlib.Path("model.abx")
-    """Where the model goes."""
+    """File for the model."""
     report: pathlib.Path | None = None
-    """Where the report goes; by default the name of the model with .html."""
+    """File for the report; by default the name of the model with .html."""
     resume: bool = False
     """Continue a run that was stopped."""
     dry_run: bool = False
-    """Only show what was understood of the data."""
+    """Only show how the data were read."""
     progress: bool = True
 
 
@@ -169,7 +169,7 @@ class Predict:
     """A file with the columns of the training data."""
     out: pathlib.Path = pathlib.Path("predictions.csv")
     dry_run: bool = False
-    """Only show what was understood of the data."""
+    """Only show how the data were read."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -179,7 +179,7 @@ class Sample:
     model: File
     """Written by `arborax fit --task generate`."""
     count: int = 100
-    """How many, for each beginning if there are some."""
+    """Number of paths, for each beginning if there are any."""
     times: tuple[float, ...] = ()
     """Times, if not those of the training data."""
     given: pathlib.Path | None = None
@@ -210,10 +210,10 @@ class Features:
     save: pathlib.Path | None = None
     """Save scaling and options for other files."""
     rows: int = 200_000
-    """Rows to read at a time. No group is cut; without `--group` the file is one."""
+    """Rows to read at a time. Groups are not split; the file is one without `--group`."""
     out: pathlib.Path = pathlib.Path("features.parquet")
     dry_run: bool = False
-    """Only show what was understood of the data."""
+    """Only show how the data were read."""
     progress: bool = True
 
 
@@ -237,7 +237,7 @@ class Compare:
     seed: int = 0
     report: pathlib.Path = pathlib.Path("comparison.html")
     dry_run: bool = False
-    """Only show what was understood of the data."""
+    """Only show how the data were read."""
     file: tyro.conf.Suppress[pathlib.Path] = pathlib.Path()
 
 

@@ -56,7 +56,7 @@ def read_preset(
     - `folder`: that of the experiment. Values at the top of `SETTING.toml` hold for all
         presets, those under `[PRESET]` for one, those under `[PRESET.models.NAME]` for
         one model of it, the `model` in `changes`.
-    - `setting`: `"arborax"` (our reading) or `"paper"` (as published).
+    - `setting`: `"arborax"` (our version) or `"paper"` (as published).
     - `preset`: `"smoke"` (seconds), `"quick"` (minutes) or `"paper"` (as published).
     - `changes`: fields with other values.
 
