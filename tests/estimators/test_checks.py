@@ -1,6 +1,9 @@
 """The checks of scikit-learn, with those that cannot hold for series. `PathGenerator`
 is not among them: it needs four times, and the checks have two or three."""
 
+import pathlib
+import re
+
 import pytest
 
 
@@ -20,7 +23,7 @@ from arborax.estimators import (  # noqa: E402
 )
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+GUIDE = pathlib.Path(__file__).parents[2] / "docs" / "guides" / "own-data.md"
 
 COLUMNS = "an array (n, times) is n series of one channel, and may be longer later"
 OBJECTS = "arrays of objects are refused"
@@ -57,6 +60,13 @@ def cannot(estimator):
     return CANNOT | (NO_FUTURE if isinstance(estimator, Forecaster) else {})
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
 @parametrize_with_checks(ESTIMATORS, expected_failed_checks=cannot)
 def test_check_estimator(estimator, check):
     check(estimator)
+
+
+def test_the_guide_lists_these_checks():
+    found = re.findall(r"`(check_\w+)`", GUIDE.read_text())
+    assert sorted(found) == sorted([*CANNOT, *NO_FUTURE, "check_estimator"])

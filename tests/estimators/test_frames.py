@@ -63,6 +63,15 @@ def test_empty_parts_and_unknown_groups(df, features):
         part(df, group="name")
 
 
+def test_groups_without_values_and_channels_twice(df):
+    empty = df.assign(p=df["p"].where(df["id"] != 4), q=df["q"].where(df["id"] != 4))
+    row = int(np.argmax(df["id"] == 4))
+    with pytest.raises(ValueError, match=f"group 4 has no values.* from row {row} on"):
+        abx.SampledPath.from_dataframe(empty, time="t", group="id")
+    with pytest.raises(ValueError, match="names 'p' twice"):
+        abx.SampledPath.from_dataframe(df, time="t", group="id", channels=["p", "p"])
+
+
 def test_units_of_parts_are_those_of_the_whole(df, features, tmp_path):
     cuts = [df[df["id"] < 3], df[df["id"].between(3, 3)], df[df["id"] > 3]]
     paths = [abx.SampledPath.from_dataframe(c, time="t", group="id") for c in cuts]

@@ -1,5 +1,7 @@
 """Generated paths: their law, their beginnings, scores, and what is refused."""
 
+import pickle
+
 import jax
 import jax.numpy as jnp
 import jax.random as jr
@@ -8,6 +10,8 @@ import pytest
 
 
 pytest.importorskip("sklearn")
+
+from sklearn.base import clone  # noqa: E402
 
 import arborax as abx  # noqa: E402
 from arborax.estimators import PathGenerator  # noqa: E402
@@ -103,6 +107,35 @@ def test_continues_a_beginning(shifted, conditional):
         generator.sample(3, prefix=X[:2, :5])
 
 
+@pytest.mark.slow
+def test_learns_how_beginnings_go_on(rng):
+    """The first steps tell an upward drift from a downward one. Ends of continued paths
+    have the mean and the spread that either drift has from there."""
+    side = np.where(np.arange(300) % 2, 1.0, -1.0)[:, None]
+    steps = side / 8 + 0.05 * rng.normal(size=(300, 8))
+    x = np.cumsum(np.concatenate([np.zeros((300, 1)), steps], axis=1), axis=1)[
+        ..., None
+    ]
+    generator = PathGenerator(
+        prefix=4,
+        noise=1,
+        steps=150,
+        batch_size=64,
+        options=SMALL | dict(window=2),
+        features=16,
+        cylinders=48,
+        learning_rate=1e-2,
+        validation=None,
+        average=None,
+        random_state=0,
+    ).fit(x)
+    for given in x[:2, :4]:
+        ends = generator.sample(200, prefix=given, random_state=0)[:, -1, 0]
+        expected = given[-1, 0] + 5 / 8 * np.sign(given[-1, 0])
+        assert abs(ends.mean() - expected) < 0.2
+        assert 0.5 < ends.std() / (0.05 * 5**0.5) < 2
+
+
 def test_joint_law_uses_the_driver_of_the_beginning(walks):
     """Itô drivers carry the brackets of the beginning and of fresh noise after it."""
     generator = PathGenerator(prefix=4, noise=1, **QUICK).fit(
@@ -146,11 +179,18 @@ def test_states_on_a_manifold(rng):
     assert "leverage" in generator.compare(X)
 
 
-def test_saved_and_loaded(simple, tmp_path):
+def test_saved_pickled_and_cloned(simple, walks, tmp_path):
+    """Copies draw the same bits; a clone has the parameters, and learns anew."""
     simple.save(tmp_path / "g.abx")
-    again = PathGenerator.load(tmp_path / "g.abx")
     expected = simple.sample(3, random_state=0)
-    np.testing.assert_array_equal(again.sample(3, random_state=0), expected)
+    copies = PathGenerator.load(tmp_path / "g.abx"), pickle.loads(pickle.dumps(simple))
+    for again in copies:
+        np.testing.assert_array_equal(again.sample(3, random_state=0), expected)
+    blank = clone(simple)
+    assert blank.get_params() == simple.get_params()
+    assert not hasattr(blank, "model_")
+    found = blank.fit(walks).sample(3, random_state=0)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_values_far_from_zero(walks):
