@@ -1,7 +1,7 @@
 """Quadratic forms of rows of numbers, and their derivatives.
 
-With symmetric coefficients the derivative along the rows is twice a half of the form
-that is computed anyway, and the derivative along the coefficients takes the product of
+With symmetric coefficients, the derivative along the rows is twice the half of the form
+that the value needs anyway. The derivative along the coefficients takes the product of
 two rows once, not in both orders.
 """
 
