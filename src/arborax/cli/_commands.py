@@ -210,7 +210,7 @@ class Features:
     save: pathlib.Path | None = None
     """Save scaling and options for other files."""
     rows: int = 200_000
-    """Rows to read at a time. Groups are not split; the file is one without `--group`."""
+    """Rows to read at a time. Groups are not split; a file without groups is one."""
     out: pathlib.Path = pathlib.Path("features.parquet")
     dry_run: bool = False
     """Only show how the data were read."""
