@@ -97,9 +97,15 @@ def test_differences_are_paired():
 
     results = [result("geometric", s, 0.1 + 0.1 * s) for s in range(3)]
     results += [result("branched", s, 0.1 * s) for s in range(3)]
-    mean, half = difference(results, "geometric", "branched")
+    mean, half = difference([results], "geometric", "branched")
     np.testing.assert_allclose([mean, half], [10, 0], atol=1e-9)
-    assert difference(results[:4], "geometric", "branched") is None
+    assert difference([results[:4]], "geometric", "branched") is None
+    # Over two rates, of which the other has no difference: half of it.
+    same = [
+        result(model, s, 0.3) for model in ("geometric", "branched") for s in (1, 2)
+    ]
+    mean, _ = difference([results, same], "geometric", "branched")
+    np.testing.assert_allclose(mean, 5)
 
 
 @pytest.mark.parametrize("model", ["branched-supplied", "geometric-bracket"])

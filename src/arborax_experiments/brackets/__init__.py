@@ -185,7 +185,8 @@ above its observed neighbours, in the mean over a path.</p>"""
         for score in ("volatility", "excess"):
             title = f"{SCORES[score]}: geometric less row, 95 % interval"
             title += " (*: leaves out zero)"
-            out.append(Table(title, columns, self.gains(results, score)))
+            names = [*columns, "mean over rates"]
+            out.append(Table(title, names, self.gains(results, score)))
         return [*out, run_table(self, results)]
 
     def cell(self, group, name, score):
@@ -194,16 +195,20 @@ above its observed neighbours, in the mean over a path.</p>"""
         return mean_cells([[value] for value in found])[0] if found else "-"
 
     def gains(self, results, score):
-        """Differences by row and rate; for the main score also those of the third
-        hypothesis."""
-        names, groups = list(self.models), by_rate(results).values()
+        """Differences by row and rate, and of means over rates; for the main score also
+        those of the third hypothesis, and those of the rows with realised brackets,
+        which no hypothesis names."""
+        names, rates = list(self.models), list(by_rate(results).values())
         pairs = [("geometric", name, self.models[name]) for name in names[1:]]
         control = "hypothesis 3: control less branched, supplied"
+        realised = "branched, realised, less Itô"
         if score == "volatility":
             pairs.append(("geometric-bracket", "branched-supplied", control))
+            pairs.append(("branched", "ito", realised))
+        groups = [*([rate] for rate in rates), rates]
         return [
-            (label, [difference_cell(g, *pair, score) for g in groups])
-            for *pair, label in pairs
+            (label, [difference_cell(g, first, second, score) for g in groups])
+            for first, second, label in pairs
         ]
 
     def figures(self, results):
@@ -213,7 +218,7 @@ above its observed neighbours, in the mean over a path.</p>"""
         for ax, (score, title) in zip(axes, titles.items()):
             for place, (name, label) in enumerate(list(self.models.items())[1:]):
                 found = {
-                    k: difference(g, "geometric", name, score)
+                    k: difference([g], "geometric", name, score)
                     for k, g in groups.items()
                 }
                 found = {k: v for k, v in found.items() if v}
@@ -226,6 +231,9 @@ above its observed neighbours, in the mean over a path.</p>"""
             ax.set_xlim(min(groups) / 1.5, max(groups) * 1.5)
             ax.set_xticks(list(groups), [f"{k:g}" for k in groups])
             ax.minorticks_off()
+        # One interval is ten times as long as the others.
+        axes[0].set_yscale("symlog", linthresh=20)
+        axes[0].set_yticks(ticks := [-100, -20, -10, 0, 10, 20, 100], ticks)
         axes[0].set_ylabel("gain: geometric less row")
         axes[0].legend(fontsize=6)
         yield "gain over the geometric objective, with 95 % intervals", figure
@@ -247,21 +255,26 @@ def errors(results, model, score="volatility"):
     return {r["seed"]: scale * r["scores"][score] for r in rows}
 
 
-def difference(results, first, second, score="volatility"):
-    """Mean over seeds of the first row less the second, and half of the 95 %
-    t-interval. Pairs: within a seed all rows share start and noise."""
-    both = [errors(results, name, score) for name in (first, second)]
-    seeds = sorted(set(both[0]) & set(both[1]))
-    found = np.array([both[0][k] - both[1][k] for k in seeds])
+def difference(groups, first, second, score="volatility"):
+    """Mean over seeds of the first row less the second, each the mean over groups of
+    results, and half of the 95 % t-interval. Pairs: within a seed all rows share start
+    and noise."""
+    firsts, seconds = (
+        [errors(group, name, score) for group in groups] for name in (first, second)
+    )
+    seeds = sorted(set.intersection(*map(set, [*firsts, *seconds])))
+    found = np.array(
+        [np.mean([a[k] - b[k] for a, b in zip(firsts, seconds)]) for k in seeds]
+    )
     if len(found) < 2:
         return None
     half = stats.t.ppf(0.975, len(found) - 1) * stats.sem(found)
     return float(found.mean()), float(half)
 
 
-def difference_cell(results, first, second, score):
+def difference_cell(groups, first, second, score):
     """The same in words; a star where the interval leaves out zero."""
-    if (found := difference(results, first, second, score)) is None:
+    if (found := difference(groups, first, second, score)) is None:
         return "-"
     mean, half = found
     return f"{mean:.1f}±{half:.1f}" + " *" * (abs(mean) > half)

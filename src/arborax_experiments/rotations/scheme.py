@@ -3,7 +3,7 @@
 from typing import Any
 
 from ..harness import OURS, pyplot, Results, TRUE
-from .tables import noisy_table
+from .tables import BANKS, LABELS, noisy_table
 
 
 STEPS = (
@@ -15,8 +15,9 @@ STEPS = (
 
 
 def scheme(results: Results) -> Any:
-    """The steps of the experiment, and the errors under noise at each source: every
-    reference and every model, the first model of the table emphasised."""
+    """The steps of the experiment, and the errors under noise at each source, with the
+    rows that the conclusion is about emphasised: the first model, the same with no
+    equation, and the untrained bank."""
     figure, (top, bottom) = pyplot().subplots(
         2, 1, figsize=(9, 5), height_ratios=(1, 2.4)
     )
@@ -32,24 +33,32 @@ def scheme(results: Results) -> Any:
     top.axis("off")
     table = noisy_table(results)
     angles = [i for i, name in enumerate(table.columns) if "%" not in name]
-    first = next(i for i, (label, _) in enumerate(table.lines) if _is_model(label))
-    rows = [*table.lines[:first], *table.lines[first + 1 :], table.lines[first]]
-    for k, (label, cells) in enumerate(rows):
+    first = next((label for label, _ in table.lines if _is_model(label)), "")
+    named = set()
+    for label, cells in table.lines:
         xs = [x for x, i in enumerate(angles) if cells[i] != "-"]
         ys = [float(cells[angles[x]].split("±")[0]) for x in xs]
-        shift = 0.12 if _is_model(label) else -0.12
-        look = dict(color=TRUE, marker="_", markersize=14)
-        if _is_model(label):
-            look = dict(color="C1", marker="o", markersize=4, alpha=0.6)
-        if k == len(rows) - 1:
-            look, shift = dict(color=OURS, marker="D", markersize=7), 0.12
-        names = {0: "references", first: "other models", len(rows) - 1: label}
-        own: Any = dict(linestyle="", label=names.get(k))
+        name, shift, look = _look(label, first)
+        own: Any = dict(linestyle="", label=None if name in named else name)
         bottom.plot([x + shift for x in xs], ys, **look, **own)
+        named.add(name)
     bottom.set_xticks(range(len(angles)), [table.columns[i] for i in angles])
     bottom.set(yscale="log", ylabel="error under noise, degrees")
-    bottom.legend(fontsize=7, loc=(0.56, 0.03))
+    figure.legend(fontsize=7, loc="outside lower center", ncols=3)
     return figure
+
+
+def _look(label: str, first: str) -> tuple[str, float, dict[str, Any]]:
+    """The name of a row in the legend, its place beside the others, and its marks."""
+    if label == first:
+        return label, 0.2, dict(color=OURS, marker="D", markersize=6)
+    if label.startswith(f"{LABELS['front']}, "):
+        return label, 0.0, dict(color="C2", marker="s", markersize=6)
+    if label.endswith(BANKS["60 laws"]):
+        return f"untrained {label}", -0.2, dict(color="black", marker="_", ms=16, mew=3)
+    if _is_model(label):
+        return "other models", 0.1, dict(color="C1", marker="o", ms=4, alpha=0.6)
+    return "other references", -0.2, dict(color=TRUE, marker="_", markersize=14)
 
 
 def _is_model(label: str) -> bool:

@@ -14,8 +14,9 @@ def fan_chart(paths: dict[str, np.ndarray]) -> Any:
     """Quantile bands of each eigenvalue, true and generated side by side."""
     plt = pyplot()
     figure, axes = plt.subplots(1, 2, sharey=True, figsize=(9, 3.6))
+    names = ("smallest", *["middle"] * (paths["true"].shape[-1] - 2), "largest")
     for ax, name in zip(axes, ("true", "generated")):
-        plots.fan_chart(paths[name], paths["ts"], levels=(0.5, 0.9), ax=ax)
+        plots.fan_chart(paths[name], paths["ts"], levels=(0.5, 0.9), names=names, ax=ax)
         ax.set(title=name)
     axes[0].set(ylabel="eigenvalues")
     axes[0].set_ylim(0, 1.4 * np.quantile(paths["true"][:, -1], 0.99))
