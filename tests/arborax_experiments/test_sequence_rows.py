@@ -14,6 +14,7 @@ from arborax_experiments.sequences import make_classifier, Parts, read_parts
 from arborax_experiments.sequences.data import chosen
 from arborax_experiments.sequences.model import inputs, logits_of
 from arborax_experiments.sequences.rows import in_own_units, series_for
+from arborax_experiments.sequences.task import accuracy_table
 
 
 pytest.importorskip("sklearn")
@@ -118,6 +119,8 @@ def test_tables_and_missing_folder(folder, tmp_path):
     assert accuracy.columns == ["Epilepsy", "Waves"]
     ((label, (fewer, _)),) = accuracy.lines
     assert label.endswith("2 seeds") and fewer.endswith(" (1)")
+    broken = first | {"stages": [{"stop": "non-finite"}]}
+    assert accuracy_table(TASK, [first, broken]).lines[0][1][0].endswith("1 diverged")
     found = collect("sequences", [folder / "runs"])
     text = table(TASK, found)
     assert "official split" in text and "Waves" in text and "reservoir, Itô" in text

@@ -179,7 +179,8 @@ def recipe(changes: dict[str, Any]) -> list[str]:
 
 def accuracy_table(task: AbstractTask, results: Results) -> Table:
     """Mean and deviation over runs, and the mean over the sets of the goal. A cell with
-    fewer runs than its row says how many, and so does a mean of such cells."""
+    fewer runs than its row says how many, and so does a mean of such cells. Runs whose
+    training became infinite, so that an early state was scored, are named."""
     sets, rows = by_row(task, results)
     whole = set(GOAL) <= set(sets)
     kind = "fold" if results[0]["config"].get("fold") else "seed"
@@ -190,7 +191,11 @@ def accuracy_table(task: AbstractTask, results: Results) -> Table:
         for s, group in found.items():
             values = [[r["scores"]["accuracy"]] for r in group]
             fewer = f" ({len(values)})" if len(values) < seeds else ""
-            cells.append(percent_cells(values)[0] + fewer if values else "-")
+            lost = sum(
+                stage["stop"] == "non-finite" for r in group for stage in r["stages"]
+            )
+            broken = f", {lost} diverged" if lost else ""
+            cells.append(percent_cells(values)[0] + fewer + broken if values else "-")
             means[s] = np.mean(values) if values else np.nan
         if whole:
             mean = 100 * np.mean([means[s] for s in GOAL])
