@@ -66,7 +66,14 @@ CELLS |= {name: cell for name, cell in COMPARED.items() if name.startswith("step
 def _closed_form(depth: int) -> None:
     from arborax.lifts import _closed_forms
 
+    _shared_coefficients()  # the recursion has none
     del _closed_forms.CLOSED_FORMS[depth]
+
+
+def _shared_coefficients() -> None:
+    from arborax.lifts import _coefficients
+
+    _coefficients._same_brackets = lambda *_: False
 
 
 def _signature_of_depth_two() -> None:
@@ -112,6 +119,7 @@ def _features() -> None:
 WAYS: dict[str, Callable[[], None]] = {
     "lift 2": lambda: _closed_form(2),
     "lift 3": lambda: _closed_form(3),
+    "shared": _shared_coefficients,
     "signature 2": _signature_of_depth_two,
     "MLP": _mlp,
     "SPD": _spd,

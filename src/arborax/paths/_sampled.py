@@ -134,7 +134,8 @@ class SampledPath(eqx.Module):
 
         **Arguments:**
 
-        - `series`: pairs of arrays `(times, values)`, one per channel.
+        - `series`: pairs of arrays `(times, values)`, one per channel. Dates become
+            seconds since the first one of all channels; NaN marks a missing value.
         """
         return _from_numpy(*merge(series))
 
