@@ -240,9 +240,8 @@ def _means(cells: list[str]) -> list[float]:
     return [float(cell.split("±")[0]) for cell in cells]
 
 
-def _range(ratios: list[float]) -> str:
-    ends = min(ratios), max(ratios)
-    return " to ".join(f"{end:.2f}" if end < 10 else f"{end:.0f}" for end in ends)
+def _range(ratios: list[float], places: int = 2) -> str:
+    return f"{min(ratios):.{places}f} to {max(ratios):.{places}f}"
 
 
 def _seeds(results: list[dict[str, Any]]) -> str:
@@ -298,13 +297,14 @@ def readme() -> str:
     results = collect("brackets", [ROOT / "results"])
     first, second, *_ = find_task("brackets").tables(results)
     names = ("branched, supplied", "control: geometric of (t, x, bracket)")
-    for task, scores, reference, name in (
-        ("volatility between coarse samples", first, "geometric", "geometric loss"),
-        ("law of its quadratic variation", second, "floor: a second true sample", true),
+    floor = "floor: a second true sample"
+    for task, scores, reference, name, places in (
+        ("volatility between coarse samples", first, "geometric", "geometric loss", 2),
+        ("law of its quadratic variation", second, floor, true, 0),
     ):
         lines = {label: _means(cells) for label, cells in scores.lines}
         ours, other = (
-            _range([a / b for a, b in zip(lines[one], lines[reference])])
+            _range([a / b for a, b in zip(lines[one], lines[reference])], places)
             for one in names
         )
         rival = "bracket as a channel"
