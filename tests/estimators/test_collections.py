@@ -52,6 +52,12 @@ def test_channels_first_of_aeon_and_sktime(as_list, rng):
     )
 
 
+def test_channels_first_without_saying_so(rng):
+    turned = [x.T for x in unequal(rng)]
+    with pytest.raises(ValueError, match="pass channels_last=False"):
+        as_paths(turned)
+
+
 def test_a_plain_frame_is_refused(rng):
     with pytest.raises(TypeError, match="which rows belong together"):
         as_paths(pd.DataFrame(rng.normal(size=(4, 2))))

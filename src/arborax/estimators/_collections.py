@@ -108,6 +108,15 @@ def _series(X: Any, channels_last: bool) -> Any:
         ]
         if not channels_last:
             series = [np.asarray(as_numbers("X", part)).T for part in series]
+        shapes = [np.shape(part) for part in series]
+        if {len(shape) for shape in shapes} == {2} and len(set(shapes)) > 1:
+            here, other = ([shape[axis] for shape in shapes] for axis in (1, 0))
+            if len(set(here)) > 1 and len(set(other)) == 1:
+                raise ValueError(
+                    f"series have shapes such as {shapes[0]}, but all must have the "
+                    "same number of channels, the last axis. If channels come first, "
+                    "pass channels_last=False."
+                )
         return series, None
     if hasattr(X, "toarray"):
         raise TypeError(
