@@ -496,7 +496,7 @@ def test_an_index_that_pandas_wrote_is_no_channel(here, frame, capsys, name):
     file = "b.parquet" if name else "b.csv"
     run(f"fit {file} --task forecast --time t --group id {TRAIN}")
     text = capsys.readouterr().out
-    assert text.count("  channel 'price'") == 1 and text.count("channel '") == 2
+    assert "channel 'price'" in text and text.count("channel '") == 2
     run(f"predict model.abx {file} --out p.csv")
 
 

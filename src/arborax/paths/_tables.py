@@ -293,6 +293,8 @@ def _column(nw: Any, series: Any) -> np.ndarray:
             f"column {series.name!r} holds {series.dtype}, not numbers. Convert it, "
             "or name the `channels` you want."
         )
+    if series.dtype.is_integer() and not series.is_null().any():
+        return np.asarray(series.to_numpy(), np.float64)  # Arrow refuses beyond 2**53
     narrow = series.dtype == nw.Float32
     series = series.cast(nw.Float32 if narrow else nw.Float64).fill_null(float("nan"))
     return np.asarray(series.to_numpy(), np.float32 if narrow else np.float64)
