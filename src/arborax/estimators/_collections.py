@@ -108,14 +108,13 @@ def _series(X: Any, channels_last: bool) -> Any:
         ]
         if not channels_last:
             series = [np.asarray(as_numbers("X", part)).T for part in series]
-        shapes = [np.shape(part) for part in series]
-        if {len(shape) for shape in shapes} == {2} and len(set(shapes)) > 1:
-            here, other = ([shape[axis] for shape in shapes] for axis in (1, 0))
-            if len(set(here)) > 1 and len(set(other)) == 1:
+        widths = [np.shape(part)[1] if np.ndim(part) == 2 else 0 for part in series]
+        for k, width in enumerate(widths):
+            if width and widths[0] and width != widths[0]:
                 raise ValueError(
-                    f"series have shapes such as {shapes[0]}, but all must have the "
-                    "same number of channels, the last axis. If channels come first, "
-                    "pass channels_last=False."
+                    f"`X[{k}]` has {width} channels and `X[0]` has {widths[0]}; all "
+                    "series need the same ones. If channels come first, pass "
+                    "channels_last=False."
                 )
         return series, None
     if hasattr(X, "toarray"):
