@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 from arborax.training import FitResult
 
 from .config import read_preset, TrainingConfig
-from .tables import by_setting, Results, Table
+from .tables import best_rates, by_setting, Results, Table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,16 +162,16 @@ class AbstractTask(abc.ABC):
         return by_setting(results)
 
     def compared(self, results: Results) -> Results:
-        """The results of one group that are rows of its tables: all, unless some were
-        only made to choose a learning rate."""
-        return results
+        """The results of one group that are rows of its tables: all but those that only
+        served to choose a learning rate."""
+        return best_rates(self, results)
 
     @abc.abstractmethod
     def tables(self, results: Results) -> list[Table]:
-        """The tables of one group of results."""
+        """The tables of some of the results that `compared` returns."""
 
     def figures(self, results: Results) -> Iterable[tuple[str, Any]]:
-        """Titles and Matplotlib figures of one group, beside the training curves."""
+        """Titles and Matplotlib figures of the same, beside the training curves."""
         return ()
 
     def run_figures(self, result: dict[str, Any]) -> Iterable[tuple[str, Any]]:

@@ -26,7 +26,7 @@ from .generator import Generator, make_generator
 from .objectives import make_objective
 from .references import reference
 from .scores import places, score, spectra, wasserstein
-from .tables import by_row, label_of, LABELS, REFERENCES, tables
+from .tables import label_of, LABELS, REFERENCES, tables
 
 
 BLOCK = 512  # paths generated at a time
@@ -96,21 +96,9 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
         return Score({"scores": scores}, paths)
 
     def groups(self, results: Results) -> dict[str, Results]:
-        """By setting, preset and changes; heads and learning rates of the baselines are
-        rows of one group."""
-        inner = ("head", "learning_rate")
-        shown = [
-            {**r, "changes": {k: v for k, v in r["changes"].items() if k not in inner}}
-            for r in results
-        ]
-        order = {id(new): old for new, old in zip(shown, results)}
-        return {
-            title: [order[id(r)] for r in group]
-            for title, group in by_setting(shown).items()
-        }
-
-    def compared(self, results: Results) -> Results:
-        return [result for _, _, group in by_row(results) for result in group]
+        """By setting, preset and changes; heads of the baselines are rows of one
+        group."""
+        return by_setting(results, inner=("head",))
 
     def label(self, result: dict[str, Any]) -> str:
         return label_of(result)
