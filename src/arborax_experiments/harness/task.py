@@ -104,12 +104,22 @@ class AbstractTask(abc.ABC):
     def configure(self, setting: str, preset: str, **changes: Any) -> Any:
         """The configuration of a setting and a preset, with some fields changed."""
         folder = pathlib.Path(inspect.getfile(type(self))).parent
+        changes = {**self.implied(preset, changes), **changes}
         config = read_preset(self.config, folder, setting, preset, changes)
         if config.model not in self.models:
             raise ValueError(
                 f"`model` must be one of {list(self.models)}, got {config.model!r}."
             )
+        self.check(config)
         return config
+
+    def implied(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields that follow from other changes, such as the sizes of real data;
+        `changes` override them."""
+        return {}
+
+    def check(self, config: Any) -> None:
+        """Refuse fields that do not go together."""
 
     def context(self, config: Any) -> contextlib.AbstractContextManager:
         """The context of a run, for instance `jax.enable_x64(True)`."""

@@ -1,7 +1,7 @@
 """The experiment `spd`: data, stages of training, scores."""
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -49,14 +49,13 @@ times 100. The floor is what a perfect model would score: two samples of the tru
 The references never leave the identity, and follow the mean eigenvalues without noise.
 A point is off the cone if an eigenvalue is not positive.</p>"""
 
-    def configure(self, setting: str, preset: str, **changes: Any) -> Config:
-        """Real data have sizes of their own, which `changes` override."""
+    def implied(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         real = changes.get("data", "simulated") != "simulated"
-        own = REAL.get(preset, {}) if real else {}
-        config = super().configure(setting, preset, **{**own, **changes})
-        if config.model in REFERENCES and not real:
+        return REAL.get(preset, {}) if real else {}
+
+    def check(self, config: Config) -> None:
+        if config.model in REFERENCES and config.data == "simulated":
             raise ValueError(f"{config.model!r} is a reference for real data.")
-        return config
 
     def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
         return load(config, cache)
