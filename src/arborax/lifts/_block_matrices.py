@@ -155,14 +155,14 @@ def _degree_eight(product: Callable, x: Any) -> Any:
     square = _stored(product(x, x))
     inner = [(1 + root) / 132, (1 + root) / 528]
     fourth = _stored(product(square, _combine(inner, [x, square])))
-    left = _stored(_combine([2 / 3, 1], [square, fourth]))
+    left = _stored(_combine([2 / 3, 1.0], [square, fourth]))
     weights = [
         11 * (root - 1) / 840,
         11 * (root - 9) / 3360,
         (89 - root) / 2240,
     ]
     eighth = product(left, _combine(weights, [x, square, fourth]))
-    outer = [1, (857 - 58 * root) / 630, (29 * root - 271) / 210, 1]
+    outer = [1.0, (857 - 58 * root) / 630, (29 * root - 271) / 210, 1.0]
     return _stored(_combine(outer, [x, square, left, eighth]))
 
 
