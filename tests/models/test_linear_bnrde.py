@@ -320,6 +320,11 @@ def test_damped_equation(structure):
     other = make(damped=False)
     other = eqx.tree_at(lambda m: m.layers[0].matrices, other, layer.matrices)
     assert np.abs(other.states(path)[-1] - y.reshape(-1)).max() > 10 * error
+    # In every algebra with brackets.
+    for alg in (abx.GrossmanLarson(2, 2), abx.MuntheKaasWright(2, 2)):
+        same = M.LinearBNRDE(alg, 1, basepoint=False, **options)
+        same = eqx.tree_at(lambda m: m.layers[0].matrices, same, layer.matrices)
+        np.testing.assert_allclose(same.states(path), states, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("damped, sign", [(True, -1), (False, 1)])
