@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arborax_experiments import collect, find_task, table
-from arborax_experiments.harness import footing_table, provenance, Table
+from arborax_experiments.harness import footing_table, provenance, RATE, Table
 from arborax_experiments.recovery.tables import (
     COMMAND as PPG_COMMAND,
     PUBLISHED as PPG_DALIA,
@@ -27,7 +27,7 @@ from arborax_experiments.rough_bergomi import OBJECTIVES
 
 
 ROOT = pathlib.Path(__file__).parents[1]
-SPD_ROWS = ("head", "learning_rate")  # changes that are rows of one table
+SPD_ROWS = ("head", RATE)  # changes that are rows of one table
 
 
 def _plain(
@@ -71,12 +71,18 @@ def printed(name: str) -> str:
     return f"```text\n{text}\n```"
 
 
+def _compared(name: str, results: list[dict[str, Any]]) -> list[Table]:
+    """The task's tables of the rows that they compare."""
+    task = find_task(name)
+    return task.tables(task.compared(results))
+
+
 def _tables(results: list[dict[str, Any]]) -> dict[str, Table]:
     """The tables of `rough-bergomi` by the first words of their titles."""
     names = {"KS x": "large", "pooled": "pooled", "the same": "fresh"}
     return {
         name: one
-        for one in find_task("rough-bergomi").tables(results)
+        for one in _compared("rough-bergomi", results)
         for start, name in names.items()
         if one.title.startswith(start)
     }
@@ -165,13 +171,14 @@ def rough_volatility(data: str = "simulated", hurst: float = 0.25) -> str:
         result
         for result in collect("rough-bergomi", [ROOT / "results"])
         if (result["setting"], result["preset"]) == ("volterra", "quick")
-        and set(result["changes"]) <= set(wanted)
+        and set(result["changes"]) <= {*wanted, RATE}
         and all(result["config"][k] == v for k, v in wanted.items())
     ]
     large = _tables(results)["large"]
     paths = results[0]["scores"]["large"]["paths"]
     lines = large.lines
-    ours = [r["scores"]["large"] for r in results if r["model"] == "bnrde"]
+    compared = find_task("rough-bergomi").compared(results)
+    ours = [r["scores"]["large"] for r in compared if r["model"] == "bnrde"]
     if ours and data == "simulated":
         ratio = np.mean([one["ks"] for one in ours], axis=0) / ours[0]["floor"]
         cells = [f"{v:.2f}" for v in ratio]
@@ -215,7 +222,7 @@ def spd() -> str:
     """Our setting at preset quick: floor, references and models at published times and
     the end."""
     results = _plain("spd", but=SPD_ROWS)
-    pooled, *_ = find_task("spd").tables(results)
+    pooled, *_ = _compared("spd", results)
     times = ("t=128", "t=256", "t=384", "t=512", "t=1024")
     chosen = [pooled.columns.index(t) for t in times]
     lines = [
@@ -229,8 +236,8 @@ def spd() -> str:
 
 def rotations() -> str:
     """Our setting at preset quick: forecast errors under noise, by source."""
-    results = _plain("so-rotation")
-    noisy, *_ = find_task("so-rotation").tables(results)
+    results = _plain("so-rotation", but=(RATE,))
+    noisy, *_ = _compared("so-rotation", results)
     header = ["RGE in degrees under noise", *noisy.columns]
     return _markdown(header, noisy.lines, results)
 
@@ -268,7 +275,7 @@ def readme() -> str:
     rows.append([task, true, ours, other, rival, _seeds(results), "rough-bergomi"])
 
     results = _plain("spd", but=SPD_ROWS)
-    pooled, *_ = find_task("spd").tables(results)
+    pooled, *_ = _compared("spd", results)
     lines = {label.split(", ")[0]: _means(cells) for label, cells in pooled.lines}
     chosen = [pooled.columns.index(f"t={t}") for t in (128, 256, 384, 512, 1024)]
     best, floor = lines["B-NRDE / best baseline"], lines["B-NRDE / floor"]
@@ -279,8 +286,8 @@ def readme() -> str:
     task = "law of covariance matrices"
     rows.append([task, true, ours, other, rival, _seeds(results), "spd"])
 
-    results = _plain("so-rotation")
-    noisy, *_ = find_task("so-rotation").tables(results)
+    results = _plain("so-rotation", but=(RATE,))
+    noisy, *_ = _compared("so-rotation", results)
     found = {label.split(",")[0]: cells for label, cells in noisy.lines}
     for task, column in (
         ("rotations, recordings we developed on", "recorded, % of 60 laws"),

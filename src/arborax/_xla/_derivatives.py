@@ -94,7 +94,7 @@ class custom_jvp(Function):
         return [value], [tangent]
 
     def __call__(self, *args) -> Array:  # pyright: ignore
-        return super().__call__(*args)[0]
+        return Function.__call__(self, *args)[0]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -143,7 +143,7 @@ class PathGenerator(TrainedEstimator):
         as_choice("kind", self.kind, ("path", "branched"))
         shape = None if self.geometry is None else self.geometry.point_shape
         X = flat_points(X, self.geometry)
-        path, key = self._start(X, standardise=False, centred=shape is None)
+        path, key = self._start(X, shape is None)
         if path.ts.ndim > 1 or path.lengths is not None:
             raise ValueError(
                 "a generator learns paths on one grid, but these have their own times "

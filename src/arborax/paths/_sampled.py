@@ -153,9 +153,10 @@ class SampledPath(eqx.Module):
         Missing values become a mask. A row that is out of order or repeats a time
         raises an error that names the row, counted from 0.
 
-        Dates become numbers, counted in whole nanoseconds and stored in float64. If JAX
-        is not in x64 mode, it stores them in float32: seconds over one day are then
-        exact to 4 ms, and stamps that become equal raise an error.
+        Dates become numbers, counted in whole nanoseconds, or in microseconds if the
+        column is no finer, and stored in float64. If JAX is not in x64 mode, it stores
+        them in float32: seconds over one day are then exact to 4 ms, and stamps that
+        become equal raise an error.
 
         **Arguments:**
 

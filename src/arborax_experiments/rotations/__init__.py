@@ -18,7 +18,10 @@ from .learned_extrapolators import (
     SavitzkyGolay as SavitzkyGolay,
 )
 from .models import FRONTS as FRONTS, make_model as make_model
-from .motions import broad_motion as broad_motion
+from .motions import (
+    broad_motion as broad_motion,
+    broad_positions as broad_positions,
+)
 from .savitzky_golay import SavitzkyGolayRotation as SavitzkyGolayRotation
 from .task import RotationTask as RotationTask
 from .windows import (
