@@ -45,6 +45,8 @@ html_title = "arborax"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
+# Summaries are fetched from the pages, which a browser refuses for files.
+html_show_search_summary = False
 
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
