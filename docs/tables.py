@@ -437,6 +437,7 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/which-objective.md", "objectives", objectives_short),
     ("docs/which-objective.md", "brackets", brackets_ranges),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
+    ("docs/guides/rotations.md", "poses", lambda: printed("poses")),
     ("docs/guides/spd.md", "table", lambda: printed("spd")),
 ]
 
