@@ -79,70 +79,68 @@ def render() -> str:
     return "\n".join(lines)
 
 
-def _words(source, *parts) -> list[list[float]]:
+def _pysiglib(source: str, *parts: str) -> list[float]:
     """Ratios against pysiglib of the tasks that have one of these parts."""
     return [
-        ratios
+        ratio
         for (task, rival), ratios in _groups()[source].items()
+        for ratio in ratios
         if rival == "pysiglib" and any(part in task for part in parts)
     ]
 
 
-def _paths() -> list[list[float]]:
+def _paths() -> list[float]:
     """The fastest rival's time over ours at equal strong error, by equation."""
     found = []
     for cell in _load("sde")["cells"]:
         times = {k: v["cpu_s"] for k, v in cell["to_error"].items() if k != "strong"}
         ours = times.pop("ours")
         found.append(min(times.values()) / ours)
-    return [found]
+    return found
 
 
-def _means() -> list[list[float]]:
+def _means() -> list[float]:
     """The same at equal weak error, where ours may have weak order 2."""
     found = []
     for cell in _load("sde")["cells"]:
         times = dict(cell["weak"]["cpu_s"])
         ours = min(times.pop("ours"), times.pop("weak 2"))
         found.append(min(times.values()) / ours)
-    return [found]
+    return found
 
 
-def _linear() -> list[list[float]]:
+def _linear() -> list[float]:
     """The time of a GRU over that of each kind of linear equation."""
     times = {name: row["seconds"] for name, row in _load("linear")["table"].items()}
-    return [[times["GRU"] / t for name, t in times.items() if "linear" in name]]
-
-
-def _cell(groups) -> str:
-    """The medians of groups of ratios, and the worst and best of all of them."""
-    if groups is None:
-        return "–"
-    middles = sorted({short(statistics.median(x)) for x in groups}, key=float)
-    middle = " to ".join(dict.fromkeys((middles[0], middles[-1])))
-    ratios = [ratio for group in groups for ratio in group]
-    return f"{middle} ({short(min(ratios))} to {short(max(ratios))})"
+    return [times["GRU"] / t for name, t in times.items() if "linear" in name]
 
 
 def speed() -> str:
     """The few rows of the README."""
     names = ("GrossmanLarson", "MuntheKaasWright", "Ito")
-    words = [_words("signatures", f"`Shuffle`, {mode}") for mode in MODES]
-    trees = [_words("signatures", *(f"`{n}`, {mode}" for n in names)) for mode in MODES]
-    kernels = [_words("kernels", what) for what in ("value", "gradient")]
-    best = "fastest of Euler, Milstein, Diffrax"
-    rows = [
-        ("word signatures", "pysiglib", *words, "signatures"),
-        ("branched and Itô signatures", "pysiglib", *trees, "signatures"),
-        ("signature kernels", "pysiglib", *kernels, "kernels"),
-        ("SDE paths, to equal strong error", best, _paths(), None, "sde"),
-        ("SDE means, to equal weak error", best, _means(), None, "sde"),
-        ("training step of a linear equation", "GRU", None, _linear(), "linear"),
+    best = "best of Euler, Milstein, Diffrax"
+    rows = []
+    for mode, end in zip(MODES, ("", ", gradient")):
+        ratios = _pysiglib("signatures", f"`Shuffle`, {mode}")
+        rows.append((f"word signatures{end}", "pysiglib", ratios, "signatures"))
+    for mode, end in zip(MODES, ("", ", gradient")):
+        ratios = _pysiglib("signatures", *(f"`{name}`, {mode}" for name in names))
+        rows.append((f"tree and Itô signatures{end}", "pysiglib", ratios, "signatures"))
+    for what, end in zip(("value", "gradient"), ("", ", gradient")):
+        ratios = _pysiglib("kernels", what)
+        rows.append((f"signature kernels{end}", "pysiglib", ratios, "kernels"))
+    rows += [
+        ("SDE paths, same strong error", best, _paths(), "sde"),
+        ("SDE means, same weak error", best, _means(), "sde"),
+        ("training step, linear equation", "GRU", _linear(), "linear"),
     ]
-    lines = ["| task | rival | value | gradient | ARGS |", "|---|---|---|---|---|"]
-    for task, rival, value, gradient, source in rows:
-        cells = (task, rival, _cell(value), _cell(gradient), f"`{source}`")
-        lines.append("| " + " | ".join(cells) + " |")
+    lines = [
+        "| task | rival | median | worst | best | ARGS |",
+        "|---|---|---|---|---|---|",
+    ]
+    for task, rival, ratios, source in rows:
+        figures = map(short, (statistics.median(ratios), min(ratios), max(ratios)))
+        lines.append("| " + " | ".join((task, rival, *figures, f"`{source}`")) + " |")
     return "\n".join(lines)
 
 

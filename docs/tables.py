@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from arborax_experiments import collect, find_task, table
-from arborax_experiments.harness import footing_table, provenance, Table
+from arborax_experiments.harness import footing_table, provenance, RATE, Table
 from arborax_experiments.recovery.tables import (
     COMMAND as PPG_COMMAND,
     PUBLISHED as PPG_DALIA,
@@ -27,7 +27,7 @@ from arborax_experiments.rough_bergomi import OBJECTIVES
 
 
 ROOT = pathlib.Path(__file__).parents[1]
-SPD_ROWS = ("head", "learning_rate")  # changes that are rows of one table
+SPD_ROWS = ("head", RATE)  # changes that are rows of one table
 
 
 def _plain(
@@ -71,12 +71,18 @@ def printed(name: str) -> str:
     return f"```text\n{text}\n```"
 
 
+def _compared(name: str, results: list[dict[str, Any]]) -> list[Table]:
+    """The task's tables of the rows that they compare."""
+    task = find_task(name)
+    return task.tables(task.compared(results))
+
+
 def _tables(results: list[dict[str, Any]]) -> dict[str, Table]:
     """The tables of `rough-bergomi` by the first words of their titles."""
     names = {"KS x": "large", "pooled": "pooled", "the same": "fresh"}
     return {
         name: one
-        for one in find_task("rough-bergomi").tables(results)
+        for one in _compared("rough-bergomi", results)
         for start, name in names.items()
         if one.title.startswith(start)
     }
@@ -165,13 +171,14 @@ def rough_volatility(data: str = "simulated", hurst: float = 0.25) -> str:
         result
         for result in collect("rough-bergomi", [ROOT / "results"])
         if (result["setting"], result["preset"]) == ("volterra", "quick")
-        and set(result["changes"]) <= set(wanted)
+        and set(result["changes"]) <= {*wanted, RATE}
         and all(result["config"][k] == v for k, v in wanted.items())
     ]
     large = _tables(results)["large"]
     paths = results[0]["scores"]["large"]["paths"]
     lines = large.lines
-    ours = [r["scores"]["large"] for r in results if r["model"] == "bnrde"]
+    compared = find_task("rough-bergomi").compared(results)
+    ours = [r["scores"]["large"] for r in compared if r["model"] == "bnrde"]
     if ours and data == "simulated":
         ratio = np.mean([one["ks"] for one in ours], axis=0) / ours[0]["floor"]
         cells = [f"{v:.2f}" for v in ratio]
@@ -215,7 +222,7 @@ def spd() -> str:
     """Our setting at preset quick: floor, references and models at published times and
     the end."""
     results = _plain("spd", but=SPD_ROWS)
-    pooled, *_ = find_task("spd").tables(results)
+    pooled, *_ = _compared("spd", results)
     times = ("t=128", "t=256", "t=384", "t=512", "t=1024")
     chosen = [pooled.columns.index(t) for t in times]
     lines = [
@@ -229,8 +236,8 @@ def spd() -> str:
 
 def rotations() -> str:
     """Our setting at preset quick: forecast errors under noise, by source."""
-    results = _plain("so-rotation")
-    noisy, *_ = find_task("so-rotation").tables(results)
+    results = _plain("so-rotation", but=(RATE,))
+    noisy, *_ = _compared("so-rotation", results)
     header = ["RGE in degrees under noise", *noisy.columns]
     return _markdown(header, noisy.lines, results)
 
@@ -240,123 +247,96 @@ def _means(cells: list[str]) -> list[float]:
     return [float(cell.split("±")[0]) for cell in cells]
 
 
-def _range(ratios: list[float]) -> str:
-    return f"{min(ratios):.2f} to {max(ratios):.2f}"
+def _range(ratios: list[float], places: int = 2) -> str:
+    return f"{min(ratios):.{places}f} to {max(ratios):.{places}f}"
+
+
+def _seeds(results: list[dict[str, Any]]) -> str:
+    return str(len({result["seed"] for result in results}))
 
 
 def readme() -> str:
-    """Our model beside the best alternative, in units that a reader knows. Losses have
-    rows of their own."""
-    rows = []
+    """Our model beside the best alternative, with one idea per cell. Errors are divided
+    by that of a reference that a reader knows. Losses have rows of their own."""
+    true, rows = "true paths", []
 
-    fresh = _tables(_plain("rough-bergomi"))["fresh"]
+    results = _plain("rough-bergomi")
+    fresh = _tables(results)["fresh"]
     floor, ours, *others = [_means(cells) for _, cells in fresh.lines]
     named = [label for label, _ in fresh.lines]
     assert named[1].startswith("B-NRDE,"), named
     rivals = [x for x, label in zip(others, named[2:]) if "B-NRDE" not in label]
     best = [min(column) for column in zip(*rivals)]
-    rows.append(
-        (
-            "Rough-volatility prices: distance from the true law, relative to that of "
-            f"a second true sample; {len(floor)} scores",
-            _range([a / b for a, b in zip(ours, floor)]),
-            _range([a / b for a, b in zip(best, floor)])
-            + f" (best of {len(rivals)} models per score)",
-            "rough-bergomi",
-        )
+    ours, other = (
+        _range([a / b for a, b in zip(errors, floor)]) for errors in (ours, best)
     )
+    rival = f"best of {len(rivals)} models"
+    task = "law of prices under rough volatility"
+    rows.append([task, true, ours, other, rival, _seeds(results), "rough-bergomi"])
 
-    pooled, *_ = find_task("spd").tables(_plain("spd", but=SPD_ROWS))
+    results = _plain("spd", but=SPD_ROWS)
+    pooled, *_ = _compared("spd", results)
     lines = {label.split(", ")[0]: _means(cells) for label, cells in pooled.lines}
     chosen = [pooled.columns.index(f"t={t}") for t in (128, 256, 384, 512, 1024)]
     best, floor = lines["B-NRDE / best baseline"], lines["B-NRDE / floor"]
-    rows.append(
-        (
-            "Covariance matrices: the same, at five times",
-            _range([floor[k] for k in chosen]),
-            _range([floor[k] / best[k] for k in chosen])
-            + " (best other model at each time)",
-            "spd",
-        )
-    )
+    ours = _range([floor[k] for k in chosen])
+    other = _range([floor[k] / best[k] for k in chosen])
+    models = {label.split(", ")[0] for label, _ in pooled.lines if "seed" in label}
+    rival = f"best of {len(models - {'B-NRDE'})} models"
+    task = "law of covariance matrices"
+    rows.append([task, true, ours, other, rival, _seeds(results), "spd"])
 
-    noisy, *_ = find_task("so-rotation").tables(_plain("so-rotation"))
+    results = _plain("so-rotation", but=(RATE,))
+    noisy, *_ = _compared("so-rotation", results)
     found = {label.split(",")[0]: cells for label, cells in noisy.lines}
-    shares = [k for k, name in enumerate(noisy.columns) if "% of 60 laws" in name]
-    ours, front = (
-        " and ".join(f"{_means([found[label][k]])[0] / 100:.2f}" for k in shares)
-        for label in ("B-NRDE on SO(3)", "no equation: the front alone")
-    )
-    rows.append(
-        (
-            "Recorded rotations: forecast error, relative to an untrained filter bank; "
-            "recordings used to choose the training law, and others",
-            ours,
-            f"{front} (trained filter bank, no equation)",
-            "so-rotation",
+    for task, column in (
+        ("rotations, recordings we developed on", "recorded, % of 60 laws"),
+        ("rotations, recordings set aside", "final recorded, % of 60 laws"),
+    ):
+        k = noisy.columns.index(column)
+        ours, other = (
+            f"{_means([found[label][k]])[0] / 100:.2f}"
+            for label in ("B-NRDE on SO(3)", "no equation: the front alone")
         )
-    )
+        bank, rival = "untrained filter bank", "trained filter bank"
+        rows.append([task, bank, ours, other, rival, _seeds(results), "so-rotation"])
 
-    found = collect("brackets", [ROOT / "results"])
-    first, second, *_ = find_task("brackets").tables(found)
+    results = collect("brackets", [ROOT / "results"])
+    first, second, *_ = find_task("brackets").tables(results)
     names = ("branched, supplied", "control: geometric of (t, x, bracket)")
-    lines = {label: _means(cells) for label, cells in first.lines}
-    ours, plain = (
-        _range([a / b for a, b in zip(lines[name], lines["geometric"])])
-        for name in names
-    )
-    seeds = len({result["seed"] for result in found})
-    speeds = f"{len(first.columns)} speeds, {seeds} seeds"
-    rows.append(
-        (
-            "Volatility between coarse samples: error, relative to the geometric loss; "
-            f"true brackets supplied; {speeds}",
-            f"{ours} (branched loss)",
-            f"{plain} (geometric loss, bracket as a channel)",
-            "brackets",
+    floor = "floor: a second true sample"
+    for task, scores, reference, name, places in (
+        ("volatility between coarse samples", first, "geometric", "geometric loss", 2),
+        ("law of its quadratic variation", second, floor, true, 0),
+    ):
+        lines = {label: _means(cells) for label, cells in scores.lines}
+        ours, other = (
+            _range([a / b for a, b in zip(lines[one], lines[reference])], places)
+            for one in names
         )
-    )
-    lines = {label: _means(cells) for label, cells in second.lines}
-    (floor,) = set(lines["floor: a second true sample"])
-    ours, plain = (f"{min(x):.0f} to {max(x):.0f}" for x in (lines[n] for n in names))
-    rows.append(
-        (
-            "Law of its quadratic variation, same runs: KS distance x 100, floor "
-            f"{floor:.1f}",
-            ours,
-            plain,
-            "brackets",
-        )
-    )
+        rival = "bracket as a channel"
+        rows.append([task, name, ours, other, rival, _seeds(results), "brackets"])
 
-    task = find_task("sequences")
-    groups = task.groups(collect("sequences", [ROOT / "results"]))
+    experiment = find_task("sequences")
+    groups = experiment.groups(collect("sequences", [ROOT / "results"]))
     (group,) = (found for name, found in groups.items() if "official" in name)
-    official, *_ = task.tables(group)
+    official, *_ = experiment.tables(group)
     mean = official.columns.index("mean of the first four")
     scores = {label: cells[mean].split()[0] for label, cells in official.lines}
-    ours, rival, linear = (
+    ours, other = (
         max(
             (float(score), label.rsplit(", ", 1)[1])
             for label, score in scores.items()
             if label.startswith(name) and score != "-"
         )
-        for name in ("B-NRDE", "MiniRocket", "linear")
+        for name in ("B-NRDE", "MiniRocket")
     )
-    rows.append(
-        (
-            "Classification: accuracy, %, mean of four UEA sets (more is better)",
-            f"{ours[0]:.1f} ({ours[1]}; linear: {linear[0]:.1f})",
-            f"{rival[0]:.1f} (MiniRocket)",
-            "sequences",
-        )
-    )
+    task, seeds = "classes of UEA series, accuracy", ours[1].split()[0]
+    ours, other = (f"{score:.1f} %" for score, _ in (ours, other))
+    rows.append([task, "–", ours, other, "MiniRocket", seeds, "sequences"])
 
-    header = "| task | B-NRDE | best alternative | NAME |\n|---|---|---|---|"
-    table = [
-        f"| {task} | {ours} | {other} | `{name}` |" for task, ours, other, name in rows
-    ]
-    return "\n".join([header, *table])
+    header = "task|relative to|B-NRDE|best other|the other|seeds|NAME".split("|")
+    return _rows(header, [(task, [*cells, f"`{name}`"]) for task, *cells, name in rows])
 
 
 def brackets() -> str:

@@ -7,6 +7,7 @@ value turns the result, and every gradient through it, into NaN. Within
 """
 
 import reprlib
+import warnings
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -190,3 +191,18 @@ def rounded(rows: np.ndarray) -> np.ndarray:
             largest = np.float32(np.nanmax(np.abs(column)))
             found[k] = np.spacing(largest) > 1e-3 * np.median(steps)
     return found
+
+
+def warn_if_days(name: str, times: np.ndarray) -> None:
+    """Warns of numbers such as 20240131, which are read as numbers and not as dates."""
+    month, day = times // 100 % 100, times % 100
+    days = (times >= 19000101) & (times <= 21001231) & (times % 1 == 0)
+    days &= (month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)
+    if len(times) and days.all():
+        warnings.warn(
+            f"column {name!r} holds numbers such as {times[0]:.0f}, which look like "
+            "dates but are counted as numbers. Write dates as 2024-01-31, or convert "
+            "them by `pandas.to_datetime`.",
+            RuntimeWarning,
+            stacklevel=6,
+        )

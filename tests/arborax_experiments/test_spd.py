@@ -15,7 +15,7 @@ from arborax.datasets import SPDDiffusion
 from arborax.geometry import SPD
 from arborax_experiments import collect, find_task, report, run, table
 from arborax_experiments.harness import parameter_count, PRESETS
-from arborax_experiments.harness.tables import footing_table
+from arborax_experiments.harness.tables import footing_table, search_table
 from arborax_experiments.spd import make_generator
 from arborax_experiments.spd.coordinates import (
     FLOOR,
@@ -327,6 +327,8 @@ def test_validation_chooses_the_rate_and_test_scores_do_not():
     def tried(rate, metric, seed=1):
         return {
             "model": "gru",
+            "setting": "arborax",
+            "preset": "quick",
             "seed": seed,
             "parameters": 7,
             "config": {"head": "log", "learning_rate": rate, "batch": 2},
@@ -337,12 +339,14 @@ def test_validation_chooses_the_rate_and_test_scores_do_not():
 
     first = [tried(0.1, 3.0), tried(0.2, 2.0), tried(0.4, 4.0)]
     results = [*first, tried(0.2, 9.0, seed=2)]
-    ((_, label, group),) = by_row(results)
+    ((_, label, group),) = by_row(TASK.compared(results))
     assert label == "GRU, log head, 2 seeds"
     assert [r["config"]["learning_rate"] for r in group] == [0.2, 0.2]
     ((label, cells),) = footing_table(TASK, results).lines
     assert label == "GRU, log head, 2 seeds"
     assert cells == ["7", "10", "20", "0.2", "3"]
+    ((label, cells),) = (line for t in search_table(TASK, results) for line in t.lines)
+    assert (label, cells) == ("GRU, log head", ["3", "2", "4"])
 
 
 def test_table_compares_with_the_best_baseline_at_each_time(result):

@@ -1,6 +1,7 @@
 """The commands for own data, on small files; and one sentence for each mistake."""
 
 import datetime
+import decimal
 import pathlib
 import signal
 import struct
@@ -228,8 +229,8 @@ def test_features_of_one_path_are_not_cut(here, frame, suffix):
     time."""
     data = dict(price=frame["price"][:30], size=np.linspace(0, 1, 30))
     write(f"one.{suffix}", data)
-    run(f"features one.{suffix} --rows 9 --no-progress --out one.parquet")
-    found = pyarrow.parquet.read_table("one.parquet")
+    run(f"features one.{suffix} --rows 9 --no-progress --out made.parquet")
+    found = pyarrow.parquet.read_table("made.parquet")
     assert found["path"].to_pylist() == [0]
     x = np.stack([data["price"], data["size"]], axis=1)[None]
     expected = SignatureFeatures().fit_transform(x)[0]
@@ -419,6 +420,122 @@ def test_times_in_texts(here, frame, capsys, kind):
     write("c.parquet", frame | dict(t=texts))
     run(f"fit c.parquet --task forecast {COLUMNS} --dry-run")
     assert "column 't', 0 to 3" in capsys.readouterr().out
+
+
+def test_times_with_zones_in_texts(here, frame, capsys):
+    """Clocks go forward on 31 March 2024: that day has 23 hours."""
+    days = [
+        f"2024-03-{30 + k}T00:00:00+0{1 + (k == 2)}:00"
+        if k < 2
+        else f"2024-04-0{k - 1}T00:00:00+02:00"
+        for k in (int(2 * t) for t in frame["t"])
+    ]
+    write("b.parquet", frame | dict(t=days))
+    write("b.csv", frame | dict(t=days))
+    for suffix in ("csv", "parquet"):
+        run(f"features b.{suffix} {COLUMNS} --no-progress --unit h --out {suffix}.csv")
+        text = capsys.readouterr().out
+        assert "2024-03-29 23:00:00+00:00 to 2024-04-0" in text
+    assert (
+        pathlib.Path("csv.csv").read_bytes() == pathlib.Path("parquet.csv").read_bytes()
+    )
+    write("b.parquet", frame | dict(t=[*days[:-1], "2024-05-01"]))
+    message = refusal(f"features b.parquet {COLUMNS}")
+    assert "holds a date with a zone in row 0 and a date in row 71" in message
+
+
+def test_nanoseconds_of_the_epoch(here, frame, capsys):
+    """Whole numbers keep all digits, where float64 would count in 256 ns."""
+    late = [1_700_000_000_000_000_001 + int(2 * t) for t in frame["t"]]
+    write("b.parquet", frame | dict(t=late))
+    run(f"features a.csv {COLUMNS} --no-progress --out a.parquet")
+    run(f"features b.parquet {COLUMNS} --no-progress --out late.parquet")
+    found, late = map(pyarrow.parquet.read_table, ("a.parquet", "late.parquet"))
+    for name in found.column_names[1:]:
+        np.testing.assert_allclose(late[name], found[name], atol=1e-12)
+
+
+def test_whole_numbers_beyond_float64(here, frame):
+    """A channel of 2**60 and its neighbours is read in double precision."""
+    write("b.parquet", frame | dict(price=[2**60 + 4096 * k for k in range(72)]))
+    run(f"fit b.parquet --task forecast {COLUMNS} --dry-run")
+
+
+def test_labels_are_as_written(here, frame):
+    """`007` and `7` are two groups; whole numbers stay numbers."""
+    names = {f"g{k}": f"{k:03}" if k < 6 else str(k - 6) for k in range(12)}
+    write("b.csv", frame | dict(id=[names[k] for k in frame["id"]]))
+    plain = {f"g{k}": str(k) for k in range(12)}
+    write("c.csv", frame | dict(id=[plain[k] for k in frame["id"]]))
+    for name in "abc":
+        run(f"features {name}.csv {COLUMNS} --no-progress --out {name}.parquet")
+    a, b, c = (pyarrow.parquet.read_table(f"{name}.parquet") for name in "abc")
+    assert b["id"].to_pylist() == list(names.values())
+    assert c["id"].to_pylist() == list(range(12))
+    assert a.drop_columns(["id"]) == b.drop_columns(["id"]) == c.drop_columns(["id"])
+
+
+@pytest.mark.parametrize("label", ["A1", "07"])
+def test_labels_that_change_their_kind(here, label):
+    """Far below the first block, which Arrow takes the types from."""
+    rows = [f"{k // 2},{k % 2},{k % 7}\n" for k in range(300_000)]
+    rows += [f"{label},0,1\n", f"{label},1,2\n"]
+    pathlib.Path("b.csv").write_text("id,t,x\n" + "".join(rows))
+    message = refusal("features b.csv --time t --group id --no-progress")
+    assert message == (
+        f"b.csv: column 'id' holds '{label}' in row 300000, after whole numbers. Write "
+        "labels in one way."
+    )
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "__index_level_0__"])
+def test_an_index_that_pandas_wrote_is_no_channel(here, frame, capsys, name):
+    table = {key: frame[key] for key in ("id", "t", "price", "volume")}
+    data = {name: list(range(72))} | table
+    write("b.parquet" if name else "b.csv", data)
+    file = "b.parquet" if name else "b.csv"
+    run(f"fit {file} --task forecast --time t --group id {TRAIN}")
+    text = capsys.readouterr().out
+    assert "channel 'price'" in text and text.count("channel '") == 2
+    run(f"predict model.abx {file} --out p.csv")
+
+
+def test_numbers_and_classes_of_other_types(here, frame, rng):
+    """Decimals are numbers, half precision is read, and dates are no classes."""
+    size = [decimal.Decimal(str(round(v, 1))) for v in frame["size"]]
+    days = [datetime.datetime(2024, 1, 1 + (k == "up")) for k in frame["kind"]]
+    write("b.parquet", frame | dict(size=size, kind=days))
+    run(f"fit b.parquet --task regress --target size {COLUMNS} --dry-run")
+    text = refusal(f"fit b.parquet --task classify --target kind {COLUMNS} --dry-run")
+    assert "'kind' holds '2024-01-01 00:00:00', of type datetime." in text
+    np.savez("x.npz", x=rng.normal(size=(12, 6, 2)).astype(np.float16))
+    run("fit x.npz --task forecast --dry-run")
+
+
+def test_dates_are_not_compared_with_numbers(here, frame):
+    """Their unit would be another."""
+    days = [datetime.datetime(2024, 1, 1 + int(2 * t)) for t in frame["t"]]
+    write("b.csv", frame | dict(t=days))
+    run(f"fit b.csv --task regress --target size {COLUMNS} {TRAIN}")
+    run(f"features b.csv {COLUMNS} --no-progress --save units.abx")
+    for command in ("predict model.abx a.csv", "features a.csv --model units.abx"):
+        text = refusal(command)
+        assert "a.csv: column 't' holds numbers" in text and "both be" not in text
+        assert "both must be dates, or both numbers" in text
+    assert "must both be dates" in refusal(f"compare a.csv b.csv {COLUMNS}")
+
+
+def test_data_are_not_overwritten(here):
+    before = pathlib.Path("a.csv").read_bytes()
+    run(f"fit a.csv --task forecast {COLUMNS} {TRAIN}")
+    for command in (
+        f"features a.csv {COLUMNS} --out a.csv",
+        f"features a.csv {COLUMNS} --save ./a.csv",
+        f"fit a.csv --task forecast {COLUMNS} --out a.csv",
+        "predict model.abx a.csv --out a.csv",
+    ):
+        assert "a.csv holds the data; give another --" in refusal(command)
+    assert pathlib.Path("a.csv").read_bytes() == before
 
 
 def test_parts_of_a_parquet_file_are_not_kept(here):

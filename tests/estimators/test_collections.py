@@ -52,6 +52,34 @@ def test_channels_first_of_aeon_and_sktime(as_list, rng):
     )
 
 
+@pytest.mark.parametrize("layout", [nested, pairs, frames])
+def test_channels_of_frames_keep_their_order(layout, rng, tmp_path):
+    def renamed(given, names):
+        parts = given if isinstance(given, list) else [given]
+        parts = [part.set_axis(names, axis=1) for part in parts]
+        return parts if isinstance(given, list) else parts[0]
+
+    given = layout(unequal(rng))
+    features = SignatureFeatures().fit(renamed(given, ["p", "v"]))
+    features.save(tmp_path / "f.abx")
+    again = SignatureFeatures.load(tmp_path / "f.abx")
+    assert list(again.get_feature_names_out()[:3]) == ["t", "p", "v"]
+    with pytest.raises(ValueError, match="channels.*'v', 'p'.*fitted.*'p', 'v'"):
+        again.transform(renamed(given, ["v", "p"]))
+    again.transform(unequal(rng))
+    assert list(again.fit(unequal(rng)).get_feature_names_out()[1:3]) == ["x0", "x1"]
+    if layout is frames:
+        with pytest.raises(ValueError, match="frame 1 has columns"):
+            mixed = renamed(given[:1], ["p", "v"]) + renamed(given[1:], ["v", "p"])
+            again.fit(mixed)
+
+
+def test_channels_first_without_saying_so(rng):
+    turned = [x.T for x in unequal(rng)]
+    with pytest.raises(ValueError, match="pass channels_last=False"):
+        as_paths(turned)
+
+
 def test_a_plain_frame_is_refused(rng):
     with pytest.raises(TypeError, match="which rows belong together"):
         as_paths(pd.DataFrame(rng.normal(size=(4, 2))))

@@ -221,7 +221,7 @@ BAD = {
     "infinity": (lambda X: np.where(X == X.max(), np.inf, X), "holds infinity in row"),
     "constant channel": (lambda X: X * [1, 0], "channel 'x1' is constant"),
     "long frame": (lambda X: pd.DataFrame(X[0]), "SampledPath.from_dataframe"),
-    "channels": (lambda X: [X[0], X[1][:, :1]], "`arrays.1.` has 1 channels"),
+    "channels": (lambda X: [X[0], X[1][:, :1]], "`X.1.` has 1 channels"),
     "complex": (lambda X: X + 0j, "Complex data"),
 }
 

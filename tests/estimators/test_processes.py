@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 
+import jax.random as jr
 import numpy as np
 import pytest
 
@@ -11,16 +12,21 @@ import pytest
 pytest.importorskip("sklearn")
 
 import arborax as abx  # noqa: E402
+from arborax import estimators  # noqa: E402
 from arborax.estimators import PathGenerator, SequenceClassifier  # noqa: E402
 
 
 # Two steps teach nothing, and the estimators say so.
 pytestmark = pytest.mark.filterwarnings("ignore:nothing was learned")
 FRESH = """
-import sys, numpy as np
+import pathlib, sys, numpy as np
 from arborax.estimators import load_estimator
 
 x = np.load("x.npy")
+for file in pathlib.Path("others").glob("*.abx"):
+    made = load_estimator(file)
+    take = made.transform if hasattr(made, "transform") else made.predict
+    np.save(file.with_suffix(".npy"), take(x))
 np.save("classes.npy", load_estimator("classifier.abx").predict_proba(x))
 np.save("paths.npy", load_estimator("generator.abx").sample(3, random_state=0))
 if len(sys.argv) > 1:
@@ -30,7 +36,8 @@ if len(sys.argv) > 1:
 
 
 def test_a_fresh_process_gives_the_same_bits(rng, tmp_path, monkeypatch):
-    """A classifier, a generator, and the command `predict` where it is installed."""
+    """Each estimator but those of kernels, which have a test of their own; and the
+    command `predict` where it is installed."""
     monkeypatch.chdir(tmp_path)
     x = np.cumsum(rng.normal(size=(12, 9, 2)), axis=1)
     labels = np.arange(12) % 2
@@ -42,6 +49,20 @@ def test_a_fresh_process_gives_the_same_bits(rng, tmp_path, monkeypatch):
     classifier.save("classifier.abx")
     generator.save("generator.abx")
     np.save("x.npy", x)
+    size = x[:, 0, 0]
+    turns = [abx.SO(3).random_point(key=jr.key(k)) for k in range(12)]
+    quick = dict(steps=2, batch_size=8, random_state=0, options=options)
+    others = [
+        estimators.SignatureFeatures("grossman-larson", 2, window=4).fit(x),
+        estimators.SequenceRegressor(**quick).fit(x, size),
+        estimators.SequenceRegressor(geometry=abx.SO(3), **quick).fit(x, turns),
+        estimators.Forecaster(horizon=2, **quick).fit(x),
+        estimators.ReservoirClassifier(hidden=8, random_state=0).fit(x, labels),
+        estimators.ReservoirRegressor(hidden=8, random_state=0).fit(x, size),
+    ]
+    (tmp_path / "others").mkdir()
+    for k, fitted in enumerate(others):
+        fitted.save(f"others/{k}.abx")
     command = []
     if all(map(_there, ("tyro", "pyarrow", "matplotlib"))):
         from arborax.cli import main
@@ -61,6 +82,9 @@ def test_a_fresh_process_gives_the_same_bits(rng, tmp_path, monkeypatch):
     np.testing.assert_array_equal(np.load("classes.npy"), expected)
     expected = generator.sample(3, random_state=0)
     np.testing.assert_array_equal(np.load("paths.npy"), expected)
+    for k, fitted in enumerate(others):
+        take = fitted.transform if k == 0 else fitted.predict
+        np.testing.assert_array_equal(np.load(f"others/{k}.npy"), take(x))
     if command:
         here, there = ((tmp_path / f"{n}.csv").read_bytes() for n in ("here", "there"))
         assert here == there

@@ -1,6 +1,7 @@
 """Trained estimators: results of the model itself, the contract of scikit-learn, and
 what is refused."""
 
+import functools
 import pickle
 
 import jax
@@ -16,7 +17,11 @@ from sklearn.exceptions import ConvergenceWarning  # noqa: E402
 from sklearn.model_selection import cross_val_score  # noqa: E402
 
 import arborax as abx  # noqa: E402
-from arborax.estimators import SequenceClassifier, SequenceRegressor  # noqa: E402
+from arborax.estimators import (  # noqa: E402
+    Forecaster,
+    SequenceClassifier,
+    SequenceRegressor,
+)
 
 
 # Two steps teach nothing, and the estimators say so.
@@ -69,6 +74,29 @@ def test_learns_the_drift(series):
     assert fitted.result_.history.validation[-1]["metric"] < np.log(2)
     again = clone(fitted).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+
+
+@pytest.mark.parametrize("name", ["classifier", "regressor", "forecaster"])
+def test_units_do_not_see_what_is_held_out(name, rng):
+    """Other values in the held-out series change no unit and no weight."""
+    X, y = np.cumsum(rng.normal(size=(20, 9, 2)), axis=1), rng.normal(size=20)
+    y = (y > 0).astype(int) if name == "classifier" else y
+    kinds = dict(classifier=SequenceClassifier, regressor=SequenceRegressor)
+    kind = kinds.get(name, Forecaster)
+    make = functools.partial(kind, model="gru", patience=None, **QUICK)
+    fitted = make().fit(X, y)
+    held = fitted.held_out_
+    other, targets = X.copy(), y.copy()
+    other[held] *= 100
+    targets[held] *= 1 if name == "classifier" else 100
+    again = make().fit(other, targets)
+    np.testing.assert_array_equal(again.held_out_, held)
+    for fit in (fitted, again):
+        rows = np.delete(X, held, axis=0).reshape(-1, 2)
+        np.testing.assert_allclose(fit.scaling_.mean, rows.mean(axis=0))
+        np.testing.assert_allclose(fit.scaling_.deviation, rows.std(axis=0))
+    loss, changed = (fit.result_.history.loss for fit in (fitted, again))
+    np.testing.assert_array_equal(changed, loss)
 
 
 @pytest.mark.filterwarnings("error")

@@ -171,6 +171,28 @@ for _alg, _mode in (
     )
 
 
+for _alg in (abx.MultiIndex(2, 3), abx.BranchedWords(2, 3)):
+    for _mode in ("array", "realised"):
+        case(f"signature {_alg} {_mode}")(ft.partial(signature_case, _alg, _mode, 2, 7))
+
+
+@case("signature at keys and over intervals")
+def _():
+    alg = abx.Ito(2, 3)
+    keys = alg.basis[1:12:5]
+    ts = jnp.linspace(0.0, 1.0, 9)
+
+    def run(x, steps):
+        control = abx.rough_path(ts, x, alg, window=2, brackets=steps)
+        tree = abx.signature_tree(control)
+        return (
+            abx.selected_signature(x, keys, alg, steps),
+            tree.log_signature(0.1, 0.83),
+        )
+
+    return value_and_gradient(run, paths(9, 2), bracket_steps(8, 2))
+
+
 @case("signature streams")
 def _():
     alg = abx.MuntheKaasWright(2, 2)
@@ -356,6 +378,69 @@ def _():
         return jax.vmap(one)(xs)
 
     return value_and_gradient(run, network(2, geometry), paths(3, 9, 2))
+
+
+for _alg in (abx.Ito(2, 3), abx.MuntheKaasWright(2, 3)):
+
+    @case(f"solve linear {_alg}")
+    def _(alg=_alg):
+        ts = jnp.linspace(0.0, 1.0, 9)
+
+        def run(a, b, xs, y0):
+            control = abx.rough_path(ts, xs, alg, window=4, brackets="realised")
+            return abx.solve(abx.LinearFields(a, b), y0, control).ys
+
+        a, b = normal(2, 3, 3, seed=5), normal(2, 3, seed=6)
+        return value_and_gradient(run, a, b, paths(9, 2), normal(3, seed=7))
+
+
+@case("solve linear SO Magnus")
+def _():
+    alg, geometry = abx.Shuffle(2, 2), abx.SO(3)
+    ts, y0 = jnp.linspace(0.0, 1.0, 9), geometry.random_point(key=KEY)
+
+    def run(a, xs):
+        skew = a - jnp.swapaxes(a, 1, 2)
+        fields = abx.LinearFields(skew, geometry=geometry, side="right")
+        control = abx.rough_path(ts, xs, alg, window=4)
+        return abx.solve(fields, y0, control, geometry=geometry, solver=abx.Magnus()).ys
+
+    return value_and_gradient(run, normal(2, 3, 3, seed=5), paths(9, 2))
+
+
+@case("solve MultiIndex(2,3)")
+def _():
+    ts, alg = jnp.linspace(0.0, 1.0, 9), abx.MultiIndex(2, 3)
+
+    def run(weights, xs):
+        control = abx.rough_path(ts, xs, alg, window=4, brackets="realised")
+        fields = lambda y: jnp.sin(weights[:, :1] * y + weights[:, 1:])  # noqa: E731
+        return abx.solve(fields, jnp.asarray([0.3]), control).ys
+
+    return value_and_gradient(run, normal(2, 2, seed=5), paths(9, 2))
+
+
+for _place, _calculus in (("Euclidean", "ito"), ("SO", "stratonovich")):
+
+    @case(f"solve SDE {_place}")
+    def _(geometry=GEOMETRIES[_place], calculus=_calculus):
+        ts, y0 = jnp.linspace(0.0, 1.0, 3), geometry.random_point(key=KEY)
+
+        def run(weights, y0):
+            fields = plain_fields(weights, 3, geometry)
+            return abx.solve_sde(
+                lambda y: fields(y)[0],
+                lambda y: fields(y)[1:].T,
+                y0,
+                ts,
+                key=KEY,
+                calculus=calculus,
+                geometry=geometry,
+                paths=2,
+                windows=2,
+            ).ys
+
+        return value_and_gradient(run, field_weights(3, geometry), y0)
 
 
 @case("solve adaptive")

@@ -16,6 +16,8 @@ SLOW = re.compile(
     r"field (SE|Sphere|Hyperbolic|Product) .*,3\)"
     r"|solve SO (CF4|CFEES27|LieEuler|final)"
     r"|rotation (SavitzkyGolayNCDE|RotationForecaster)"
+    r"|signature (MultiIndex.* array|BranchedWords.* realised)"
+    r"|solve (linear MuntheKaasWright|SDE Euclidean)"
 )
 
 

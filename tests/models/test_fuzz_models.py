@@ -98,6 +98,7 @@ WILD = dict(
     affine=flags,
     normalise=flags,
     gated=flags,
+    damped=flags,
     contractive=flags,
     outputs=st.sampled_from(["samples", "windows", "last", "typo", None]),
     mode=st.sampled_from([None, "scan", "associative", "typo", 1]),

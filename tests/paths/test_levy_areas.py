@@ -54,6 +54,15 @@ def test_moments(method):
     assert_mean(a[:, 0] ** 2 * w[:, 2] ** 2, 1 / 4)
     assert_mean(a[:, 0] * a[:, 1] * w[:, 1] * w[:, 2], 1 / 12)
     assert_mean(a[:, 0] * w[:, 0] * w[:, 1], 0)
+    # The law given the increments, for small and for all: E exp(iuA) is
+    # x / sinh(x) exp(-r (x coth(x) - 1) / 2), x = u/2. Davie's is Gaussian.
+    r = w[:, 0] ** 2 + w[:, 1] ** 2
+    given = (1 + r) ** 2 / 48
+    if method == "foster":
+        given = 7 / 240 + 7 * r / 120 + r**2 / 48
+    for weight in (1 / (1 + r) ** 2, r < 0.5):
+        assert_mean(weight * (a[:, 0] ** 2 - (1 + r) / 12), 0)
+        assert_mean(weight * (a[:, 0] ** 4 - given), 0)
     # With the space-time area: E A_01 H_0 W_1 = E H_0^2 W_1^2.
     assert_mean(a[:, 0] * h[:, 0] * w[:, 1], 1 / 12)
 

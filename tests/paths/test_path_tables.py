@@ -98,6 +98,27 @@ def test_nanoseconds_survive():
     np.testing.assert_allclose(path.ts, [0, 1e-9, 2.5e-6], rtol=1e-15)
 
 
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_dates_beyond_the_reach_of_nanoseconds(backend):
+    """64 bits of nanoseconds end in 2262, and span 584 years."""
+    stamps = np.array(["1000-01-01", "1600-01-01", "2300-01-01"], "M8[us]")
+    df = BACKENDS[backend](pd.DataFrame(dict(t=stamps, x=[0.0, 1, 2])))
+    path = abx.SampledPath.from_dataframe(df, time="t", unit="D")
+    days = (stamps - stamps[0]) / np.timedelta64(1, "D")
+    np.testing.assert_array_equal(path.ts, days)
+    back = path.to_dataframe(start=stamps[0], unit="D")["time"]
+    np.testing.assert_array_equal(back.to_numpy(), stamps)
+    spans = BACKENDS[backend](pd.DataFrame(dict(t=stamps - stamps[0], x=[0.0, 1, 2])))
+    path = abx.SampledPath.from_dataframe(spans, time="t", unit="D")
+    np.testing.assert_array_equal(path.ts, days)
+
+
+def test_numbers_that_look_like_dates():
+    df = pd.DataFrame(dict(t=[20240130, 20240131, 20240201], x=[0.0, 1, 2]))
+    with pytest.warns(RuntimeWarning, match="such as 20240130, which look like dates"):
+        abx.SampledPath.from_dataframe(df, time="t")
+
+
 def test_single_precision_refuses_stamps_that_become_equal():
     """Without x64 mode, times are float32."""
     stamps = np.array(["2024-01-01", "2024-01-02", "2024-01-02T00:00:00.001"], "M8[ms]")
@@ -124,6 +145,15 @@ def test_channels_of_different_rates(rng):
     assert abs(np.sum(path.realised_brackets(), axis=0)[0, 1]) < 0.05 * truth
 
 
+def test_dates_of_channels_have_one_origin():
+    days = np.datetime64("2026-01-01") + np.arange(4)
+    path = abx.SampledPath.from_channels(
+        [(days[1:], [1.0, 2, 3]), (days[:2], [0, 1.0])]
+    )
+    np.testing.assert_array_equal(path.ts, 86400.0 * np.arange(4))
+    np.testing.assert_array_equal(path.mask, [[0, 1], [1, 1], [1, 0], [1, 0]])
+
+
 def bad(**changes):
     return lambda: abx.SampledPath.from_dataframe(
         frame().assign(**changes.pop("columns", {})), **changes
@@ -134,7 +164,7 @@ BAD = {
     "unknown column": (bad(time="when"), "unknown column 'when'"),
     "text": (bad(time="t"), "column 'id' holds"),
     "text as time": (bad(time="t", channels=["y"], columns=dict(t=list("abcde"))),
-                     "column 't' holds String, not times"),
+                     "column 't' is of type String, neither dates nor numbers"),
     "levels": (lambda: abx.SampledPath.from_dataframe(frame().set_index(["id", "t"])),
                "index of 2 levels"),
     "in the index": (lambda: abx.SampledPath.from_dataframe(frame().set_index("t"),

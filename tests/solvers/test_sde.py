@@ -526,6 +526,8 @@ def test_modules_as_coefficients():
         (dict(diffusion=lambda y: y[:, None].T), ValueError, r"g\[:, None\]"),
         (dict(diffusion=lambda y: jnp.ones((2, 0))), ValueError, "one column"),
         (dict(diffusion=lambda y: [y, y]), TypeError, "jnp.stack"),
+        (dict(diffusion=lambda y: 1j * y), TypeError, "real numbers, got complex"),
+        (dict(drift=lambda t, y: y), TypeError, r"`drift\(t, y, args\)`; got one"),
         (dict(args=1.0), TypeError, "cannot see it"),
         (dict(paths=3, antithetic=True), ValueError, "must be even"),
         (dict(paths=0), ValueError, "at least 1"),

@@ -1,8 +1,8 @@
 """Quadratic forms of rows of numbers, and their derivatives.
 
-With symmetric coefficients, the derivative along the rows is twice the half of the form
-that the value needs anyway. The derivative along the coefficients takes the product of
-two rows once, not in both orders.
+With symmetric coefficients, the value needs the products of the coefficients with the
+rows on one side; twice these are the derivative along the rows. The derivative along
+the coefficients takes each product of two rows once, not in both orders.
 """
 
 import functools as ft

@@ -37,7 +37,7 @@ def _device(command: Any) -> None:
         return
     rows = room.time_device(command.device, command.seconds, command.names)
     document = {**next(rows), "cells": []}
-    print(f"{document['device']} ({document['platform']})")
+    print(room.device_name(document))
     for row in rows:
         found = row.get("error") or f"{1e3 * row['best_s']:.3g} ms"
         print(f"{row['group']}: {row['cell']}: {found}", flush=True)

@@ -261,7 +261,7 @@ def read_times(file: pathlib.Path) -> dict[str, Any]:
 
 def device_page(documents: Sequence[dict], file: pathlib.Path) -> pathlib.Path:
     """One page with a column per document; bars compare the devices in each row."""
-    head = "".join(f"<th>{html.escape(_heading(d))}</th>" for d in documents)
+    head = "".join(f"<th>{html.escape(device_name(d))}</th>" for d in documents)
     rows: dict[tuple[str, str], list[dict | None]] = {}
     for k, document in enumerate(documents):
         for row in document["cells"]:
@@ -280,7 +280,7 @@ def device_page(documents: Sequence[dict], file: pathlib.Path) -> pathlib.Path:
     body.append("<h2>Machines</h2><div class='scroll'><table>")
     for document in documents:
         versions = ", ".join(f"{k} {v}" for k, v in document["versions"].items())
-        cells = [_heading(document), document["date"], document["host"], versions]
+        cells = [device_name(document), document["date"], document["host"], versions]
         cells.append(f"Python {document['python']}")
         line = "".join(f"<td>{html.escape(str(cell))}</td>" for cell in cells)
         body.append(f"<tr>{line}</tr>")
@@ -299,12 +299,14 @@ BARS = (
 )
 
 
-def _heading(document: dict) -> str:
-    return f"{document['device']} ({document['platform']})"
+def device_name(document: dict) -> str:
+    """The device, and its platform unless that is its name."""
+    device, kind = document["device"], document["platform"]
+    return device if device == kind else f"{device} ({kind})"
 
 
 def _kinds(documents: Sequence[dict]) -> list[str]:
-    return [html.escape(name) for name in dict.fromkeys(map(_heading, documents))]
+    return [html.escape(name) for name in dict.fromkeys(map(device_name, documents))]
 
 
 def _bar(row: dict | None, found: Sequence[dict | None]) -> str:

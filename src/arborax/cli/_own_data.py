@@ -26,6 +26,8 @@ from ._tables import (
     Columns,
     find_columns,
     grouped,
+    has_dates,
+    is_index,
     names_of,
     naming,
     read_chunks,
@@ -48,6 +50,7 @@ STEPS = {"smoke": 20, "quick": 500, "paper": 5000}
 def fit(command: Any) -> None:
     """Trains an estimator on a file; writes the model and a report."""
     columns = _columns(command, _target(command))
+    _check_out(command, "out", "report")
     table = read_table(command.file, columns)
     columns = with_origin(columns, table)
     understood = Understood(command.file, columns)
@@ -81,6 +84,16 @@ def fit(command: Any) -> None:
     page = command.report or command.out.with_suffix(".html")
     page = _pages.of_fit(page, estimator, data, understood, scores)
     print(f"report written to {page}")
+
+
+def _check_out(command: Any, *names: str) -> None:
+    """Refuses to write over the data."""
+    for name in names:
+        out = getattr(command, name)
+        if out is not None and out.exists() and out.samefile(command.file):
+            raise ValueError(
+                f"{out} holds the data; give another --{name}, which is written."
+            )
 
 
 def _begin(folder: pathlib.Path, estimator: Any, data: Any, resume: bool) -> None:
@@ -170,6 +183,12 @@ def _check_task(command: Any, data: Any) -> None:
             f"{command.file}: column {target!r} holds {str(data.targets[0])!r}, not a "
             "number. For names of classes use --task classify."
         )
+    if command.task == "classify" and data.targets.dtype.kind not in "biufU":
+        raise ValueError(
+            f"{command.file}: column {target!r} holds {str(data.targets[0])!r}, of "
+            f"type {type(data.targets[0]).__name__}. Classes are texts or whole "
+            "numbers."
+        )
     if command.task == "classify" and len(np.unique(data.targets)) < 2:
         raise ValueError(
             f"{command.file}: column {target!r} has only one class, "
@@ -235,6 +254,7 @@ def _known_columns(estimator: Any, file: pathlib.Path) -> Columns:
             raise ValueError(f"{file} has no column {name!r}; {trained}.")
     spare = ("y",) if file.suffix == ".npz" else ()
     extra = [name for name in names if name not in (*columns.names, *spare)]
+    extra = [name for name in extra if not is_index(name)]
     if columns.every and extra:
         raise ValueError(
             f"{file} also has {', '.join(extra)}, but {trained}, all there were. Drop "
@@ -254,14 +274,16 @@ def predict(command: Any) -> None:
         estimators.Forecaster,
     )
     columns = _known_columns(estimator, command.file)
+    _check_out(command, "out")
     table = read_table(command.file, columns)
     understood = Understood(command.file, columns)
     understood.add(table)
     data = as_data(command.file, table, columns)
+    _check_times(estimator, command.file, table, columns)
     if command.dry_run:
         return _print(understood, data.paths)
     if estimator.columns_["task"] == "forecast":
-        _check_times(command.file, estimator.columns_["first"], understood)
+        _check_past(command.file, estimator.columns_["first"], understood)
     with naming(command.file):
         found = estimator.predict(data.paths)
     out: dict[str, Any] = {columns.group or "path": data.groups}
@@ -298,16 +320,22 @@ def _print_score(estimator: Any, data: Any, columns: Columns) -> None:
         print(f"score {estimator.score(data.paths, data.targets):.4g}")
 
 
-def _check_times(file: pathlib.Path, first: Any, understood: Understood) -> None:
+def _check_times(estimator: Any, file: pathlib.Path, table: Any, columns: Any) -> None:
+    """Refuses dates where training had numbers, and numbers where it had dates."""
+    first, dates = estimator.columns_["first"], has_dates(table, columns)
+    if first is not None and dates != isinstance(first, str):
+        raise ValueError(
+            f"{file}: column {columns.time!r} holds {'dates' if dates else 'numbers'}, "
+            f"but times of the training data start at {first}; both must be dates, or "
+            "both numbers."
+        )
+
+
+def _check_past(file: pathlib.Path, first: Any, understood: Understood) -> None:
     """Refuses to forecast what happened before the training data."""
     if first is None or understood.columns.time is None:
         return
     start = understood.ranges[understood.columns.time][0]
-    if isinstance(as_stamp(start), str) is not isinstance(first, str):
-        raise ValueError(
-            f"{file}: times start at {start}, but those of the training data at "
-            f"{first}; both must be dates, or both numbers."
-        )
     if as_stamp(start) < first:
         raise ValueError(
             f"{file}: times start at {start}, before the training data, which start at "
@@ -356,7 +384,9 @@ def _beginnings(
     """Labels and values `(groups, rows, channels)` of beginnings, at the first of the
     times of the paths."""
     columns = _known_columns(generator, file)
-    data = as_data(file, read_table(file, columns), columns)
+    table = read_table(file, columns)
+    _check_times(generator, file, table, columns)
+    data = as_data(file, table, columns)
     paths = data.paths
     if paths.num_times > generator.prefix_:
         raise ValueError(
@@ -387,6 +417,7 @@ def features(command: Any) -> None:
         columns = dataclasses.replace(_known_columns(made, command.file), target=None)
     else:
         columns = _columns(command)
+    _check_out(command, "out", "save")
     understood = Understood(command.file, columns)
     as_count("rows", command.rows)
     if made is None:
@@ -424,6 +455,8 @@ def features(command: Any) -> None:
     groups = 0
     with rows_writer(command.out) as write:
         for row, table in read_chunks(command.file, columns, command.rows):
+            if command.model is not None:
+                _check_times(made, command.file, table, columns)
             table, group = grouped(table, columns)
             with naming(command.file, row):
                 part = estimators.features_of_frame(
@@ -457,7 +490,7 @@ def _constant_channels(understood: Understood) -> Iterator[None]:
 
 def compare(command: Any) -> None:
     """Two-sample test of the paths in two files, with a picture."""
-    samples, columns = [], None
+    samples, columns, dates = [], None, False
     for file in (command.first, command.second):
         one = dataclasses.replace(command, file=file)
         found = _columns(one)
@@ -467,7 +500,13 @@ def compare(command: Any) -> None:
                 f"has {', '.join(found.channels)}. Name the `--channels` to compare."
             )
         table = read_table(file, found)
-        found = with_origin(found, table) if columns is None else found
+        if columns is None:
+            found, dates = with_origin(found, table), has_dates(table, found)
+        elif dates != has_dates(table, found):
+            raise ValueError(
+                f"times of {command.first} and of {file} must both be dates, or both "
+                "numbers."
+            )
         columns = dataclasses.replace(found, origin=(columns or found).origin)
         understood = Understood(file, columns)
         understood.add(table)

@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import itertools as it
 import pathlib
+import re
 import zipfile
 from collections.abc import Iterator
 from typing import Any
@@ -16,7 +17,7 @@ import pyarrow.compute
 import pyarrow.csv
 import pyarrow.parquet
 
-from .._values import rounded
+from .._values import rounded, warn_if_days
 from ..paths import SampledPath
 
 
@@ -110,8 +111,16 @@ def find_columns(file: pathlib.Path, **wanted: Any) -> Columns:
                 "are different columns."
             )
     every = not channels
-    channels = channels or tuple(name for name in names if name not in special)
+    others = [name for name in names if name not in special]
+    channels = channels or tuple(name for name in others if not is_index(name))
+    if not channels:
+        raise ValueError(f"{file} has no channels; its columns are {', '.join(names)}.")
     return Columns(channels, every=every, **wanted)
+
+
+def is_index(name: str) -> bool:
+    """Whether pandas gave the name, to an index without one."""
+    return re.fullmatch(r"|Unnamed: \d+|__index_level_\d+__", name) is not None
 
 
 def read_chunks(
@@ -213,6 +222,11 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
         if name and (pa.types.is_integer(types[name]) or pa.types.is_null(types[name])):
             types[name] = pa.float64()
 
+    group = columns.group
+    counted = group is not None and pa.types.is_integer(types[group])
+    if counted:
+        types[group] = pa.string()
+
     def batches(types: dict[str, Any]) -> Iterator[pa.Table]:
         convert = pyarrow.csv.ConvertOptions(
             column_types=types, include_columns=columns.names
@@ -223,8 +237,9 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
                 yield pa.Table.from_batches([batch])
 
     try:
-        for table in batches(types):
-            yield _without_blanks(table, (columns.group, columns.target))
+        tables = batches(types)
+        for table in _with_labels(file, group, tables) if counted else tables:
+            yield _without_blanks(table, (group, columns.target))
     except pa.ArrowInvalid:
         row, numbers = 0, (columns.time, *columns.channels)
         for table in batches(types | {name: pa.string() for name in numbers if name}):
@@ -232,6 +247,33 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
             _with_numbers(file, table, columns, row)
             row += len(table)
         raise
+
+
+def _with_labels(
+    file: pathlib.Path, group: Any, tables: Iterator[pa.Table]
+) -> Iterator[pa.Table]:
+    """Labels that are whole numbers, as numbers. All stay texts if the first block has
+    some that numbers would change, such as `007`."""
+    row, counted = 0, True
+    for table in tables:
+        if counted and len(table):
+            text = table[group]
+            plain = pc.match_substring_regex(text, r"^(|0|-?[1-9]\d{0,17})$")
+            other = np.flatnonzero(~pc.fill_null(plain, True).to_numpy())
+            counted = not other.size
+            if row and not counted:
+                raise ValueError(
+                    f"{file}: column {group!r} holds {text[other[0]].as_py()!r} in row "
+                    f"{row + other[0]}, after whole numbers. Write labels in one way."
+                )
+            if counted:
+                table = _without_blanks(table, (group,))
+                place = table.column_names.index(group)
+                table = table.set_column(
+                    place, group, pc.cast(table[group], pa.int64())
+                )
+            row += len(table)
+        yield table
 
 
 def _with_text(file: pathlib.Path, table: pa.Table) -> pa.Table:
@@ -265,14 +307,26 @@ def _with_times(
     if time is None or not pa.types.is_string(table[time].type):
         return table
     values = table[time].to_pylist()
-    kind = pa.float64() if all(map(_is_number, values)) else pa.timestamp("us")
+    kinds: dict[str, int] = {}
     for row, value in enumerate(values, first):
-        if value is not None and not (_is_number(value) or _is_date(value)):
+        kind = None if value is None else _kind_of_time(value)
+        if kind == "text":
             raise ValueError(
                 f"{file}: column {time!r} holds {value[:40]!r} in row {row}, neither a "
                 "number nor a date such as 2024-01-31 09:30:00."
             )
-    cast = pc.cast(table[time], kind)
+        if kind is not None:
+            kinds.setdefault(kind, row)
+    if len(kinds) > 1:
+        (one, row), (two, other) = list(kinds.items())[:2]
+        raise ValueError(
+            f"{file}: column {time!r} holds a {one} in row {row} and a {two} in row "
+            f"{other}. Write all times in one way."
+        )
+    types = {"number": pa.float64(), "date with a zone": pa.timestamp("us", "UTC")}
+    cast = pc.cast(
+        table[time], types.get(next(iter(kinds), "date"), pa.timestamp("us"))
+    )
     return table.set_column(table.column_names.index(time), time, cast)
 
 
@@ -282,6 +336,10 @@ def _with_numbers(
     """Refuses text in a channel, with its row."""
     for name in columns.channels:
         kind = table[name].type
+        if pa.types.is_float16(kind):  # Arrow computes little with these
+            single = pc.cast(table[name], pa.float32())
+            table = table.set_column(table.column_names.index(name), name, single)
+            continue
         if pa.types.is_integer(kind) or pa.types.is_floating(kind):
             continue
         if pa.types.is_boolean(kind) or pa.types.is_decimal(kind):
@@ -305,12 +363,14 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def _is_date(value: str) -> bool:
+def _kind_of_time(value: str) -> str:
+    if _is_number(value):
+        return "number"
     try:
-        datetime.datetime.fromisoformat(value)
+        date = datetime.datetime.fromisoformat(value)
     except ValueError:
-        return False
-    return True
+        return "text"
+    return "date" if date.tzinfo is None else "date with a zone"
 
 
 def _table_of_arrays(file: pathlib.Path) -> pa.Table:
@@ -392,12 +452,17 @@ def as_data(
 
 def with_origin(columns: Columns, table: pa.Table) -> Columns:
     """The columns, with the first value of channels that float32 would round."""
-    rows = [pc.cast(table[name], pa.float64()).to_numpy() for name in columns.channels]
+    rows = [_as_floats(table[name]).to_numpy() for name in columns.channels]
     far = rounded(np.stack(rows, axis=1))
     if not far.any():
         return columns
     first = [row[np.argmax(~np.isnan(row))] for row in rows]
     return dataclasses.replace(columns, origin=tuple(np.where(far, first, 0).tolist()))
+
+
+def _as_floats(values: Any) -> Any:
+    """Numbers in double precision. Integers beyond 2**53 are rounded."""
+    return pc.cast(values, pa.float64(), safe=False)
 
 
 def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
@@ -406,7 +471,7 @@ def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
     from the origin of their channel."""
     for name, start in zip(columns.channels, columns.origin):
         if start:
-            values = pc.subtract(pc.cast(table[name], pa.float64()), start)
+            values = pc.subtract(_as_floats(table[name]), start)
             table = table.set_column(table.column_names.index(name), name, values)
     group = columns.group
     if group is None:
@@ -420,10 +485,19 @@ def grouped(table: pa.Table, columns: Columns) -> tuple[pa.Table, str]:
     labels = table[group].combine_chunks().dictionary_encode("encode")
     codes = labels.indices.to_numpy()  # labels are numbered as they first appear
     first = np.flatnonzero(np.diff(np.maximum.accumulate(codes), prepend=-1))
-    clock = pc.cast(table[time], pa.float64()).to_numpy()
-    clock = clock - clock[first][codes]
+    clock = table[time].to_numpy()  # integers, such as nanoseconds, keep all digits
+    warn_if_days(time, clock)
+    clock = (clock - clock[first][codes]).astype(np.float64)
     place = table.column_names.index(time)
     return table.set_column(place, time, pa.array(clock)), group
+
+
+def has_dates(table: pa.Table, columns: Columns) -> bool:
+    """Whether times are dates, and not numbers."""
+    if columns.time is None:
+        return False
+    kind = table[columns.time].type
+    return pa.types.is_date(kind) or pa.types.is_timestamp(kind)
 
 
 @contextlib.contextmanager
@@ -443,9 +517,9 @@ def _targets(table: pa.Table, columns: Columns, labels: list) -> np.ndarray | No
     if columns.target is None:
         return None
     found: dict[Any, tuple[int, Any]] = {}
-    for row, (label, value) in enumerate(
-        zip(labels, table[columns.target].to_pylist())
-    ):
+    values = table[columns.target]
+    values = _as_floats(values) if pa.types.is_decimal(values.type) else values
+    for row, (label, value) in enumerate(zip(labels, values.to_pylist())):
         if value is None or value != value:
             raise ValueError(f"column {columns.target!r} has no value in row {row}.")
         start, known = found.setdefault(label, (row, value))

@@ -56,7 +56,7 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
         stop early. They are evaluated once per epoch, at most every tenth step. `None`:
         train on all series for `steps` steps.
     - `standardise`: subtract the mean and divide by the standard deviation of each
-        channel in the training data.
+        channel, in the series that are not held out.
     - `time`: add time as the first channel, from 0 to 1 over the longest series.
     - `channels_last`: `False` for arrays `(n, channels, times)`.
     - `random_state`: seed of weights, batches and split.
@@ -69,16 +69,17 @@ class SequenceClassifier(ClassifierMixin, SequenceEstimator):
     def fit(self, X: Any, y: Any) -> "SequenceClassifier":
         """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with labels
         `y`, numbers or names, `(n,)`."""
-        path, key = self._start(X, self.standardise, self.standardise)
+        path, key = self._start(X, self.standardise)
         y = as_labels(path, y)
         self.classes_, labels = np.unique(y, return_inverse=True)
         weights = compute_sample_weight(self.class_weight, y)
         init, train = jr.split(key)
+        rows = self._split(path, train, self.standardise, labels)
         model = self._make(self.model, len(self.classes_), init)
         items, lengths = self._items(model, path)
         dtype = path.xs.dtype
         data = items, lengths, labels.astype(np.int32), weights.astype(dtype)
-        self._train(model, data, cross_entropy, train, labels)
+        self._train(model, data, cross_entropy, train, rows)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:

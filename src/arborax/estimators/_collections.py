@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._inputs import as_numbers
-from .._values import rounded
+from .._values import rounded, shown
 from ..paths import SampledPath
 from ._blocks import observed
 
@@ -108,6 +108,15 @@ def _series(X: Any, channels_last: bool) -> Any:
         ]
         if not channels_last:
             series = [np.asarray(as_numbers("X", part)).T for part in series]
+        shapes = [getattr(part, "shape", ()) for part in series]
+        widths = [shape[1] if len(shape) == 2 else 0 for shape in shapes]
+        for k, width in enumerate(widths):
+            if width and widths[0] and width != widths[0]:
+                raise ValueError(
+                    f"`X[{k}]` has {width} channels and `X[0]` has {widths[0]}; all "
+                    "series need the same ones. If channels come first, pass "
+                    "channels_last=False."
+                )
         return series, None
     if hasattr(X, "toarray"):
         raise TypeError(
@@ -163,6 +172,7 @@ def training_paths(estimator: Any, X: Any, centred: bool) -> SampledPath:
     """Paths for `fit`. Keeps their origin, zero unless they may be `centred`."""
     origin = None if centred else np.zeros(1)
     path, estimator.origin_ = centred_paths(X, estimator.channels_last, origin)
+    learn_names(estimator, X)
     return path
 
 
@@ -172,7 +182,42 @@ def known_paths(estimator: Any, X: Any) -> SampledPath:
     origin = getattr(estimator, "origin_", np.zeros(1))
     path, _ = centred_paths(X, estimator.channels_last, origin)
     check_channels(estimator, path)
+    check_names(estimator, X)
     return path
+
+
+def _names(X: Any) -> list[str] | None:
+    """Names of the channels, if frames have them."""
+    parts = X if isinstance(X, list | tuple) else [X]
+    found = [list(part.columns) for part in parts if hasattr(part, "columns")]
+    if not found or not all(isinstance(name, str) for name in found[0]):
+        return None
+    for k, names in enumerate(found):
+        if names != found[0]:
+            raise ValueError(
+                f"frame {k} has columns {shown(names)}, but frame 0 has "
+                f"{shown(found[0])}; all need the same, in one order."
+            )
+    return found[0]
+
+
+def learn_names(estimator: Any, X: Any) -> None:
+    """Keeps the names of the channels, if frames have them, as scikit-learn does."""
+    names = _names(X)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
+def check_names(estimator: Any, X: Any) -> None:
+    """Refuses frames with other channels than in training, or in another order."""
+    names, known = _names(X), getattr(estimator, "feature_names_in_", None)
+    if names is not None and known is not None and names != known.tolist():
+        raise ValueError(
+            f"the series have channels {shown(names)}, but {type(estimator).__name__} "
+            f"was fitted with {shown(known.tolist())}, in this order."
+        )
 
 
 def check_channels(estimator: Any, path: SampledPath) -> None:

@@ -28,7 +28,13 @@ from ..paths import (
 )
 from ..signatures import log_signature, signature
 from ._blocks import by_blocks
-from ._collections import centred_paths, check_channels, known_paths
+from ._collections import (
+    centred_paths,
+    check_channels,
+    check_names,
+    known_paths,
+    learn_names,
+)
 from ._names import coordinate_names
 from ._saving import Saved
 from ._scaling import Moments, Scaling
@@ -168,8 +174,10 @@ class SignatureFeatures(TransformerMixin, Saved):
             here = Moments.of(path)
             if moments is None:
                 self.n_features_in_, self.length_, moments = path.dim, 0, here
+                learn_names(self, part)
             else:
                 check_channels(self, path)
+                check_names(self, part)
                 moments = moments.joined(here)
             self.length_ = max(self.length_, path.num_times)
         if moments is None:
@@ -211,10 +219,12 @@ class SignatureFeatures(TransformerMixin, Saved):
 
         **Arguments:**
 
-        - `input_features`: names of the channels; `None`: `x0`, `x1` and so on.
+        - `input_features`: names of the channels; `None`: the columns of the frames
+            in `fit`, otherwise `x0`, `x1` and so on.
         """
         check_is_fitted(self)
         channels = [f"x{k}" for k in range(self.n_features_in_)]
+        channels = list(getattr(self, "feature_names_in_", channels))
         if input_features is not None:
             if len(input_features) != self.n_features_in_:
                 raise ValueError(

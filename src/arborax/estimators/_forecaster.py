@@ -65,7 +65,7 @@ class Forecaster(SequenceEstimator):
         """Trains on series `X`, see [`arborax.estimators.as_paths`][]; `y` is not
         used."""
         scaled = self.standardise and self.geometry is None
-        path, key = self._start(flat_points(X, self.geometry), scaled, scaled)
+        path, key = self._start(flat_points(X, self.geometry), scaled)
         self._check_past(path)
         horizon = as_count("horizon", self.horizon)
         if path.num_times <= horizon:
@@ -79,11 +79,13 @@ class Forecaster(SequenceEstimator):
                 f"no value of `X` follows another of its series within {horizon} "
                 "samples, so there is no forecast to learn."
             )
-        count = np.maximum(weights[:, :, 0].sum(axis=(0, 1)), 1)
-        size = np.square(moves[:, :, 0]).sum(axis=(0, 1), where=weights[:, :, 0])
+        init, train = jr.split(key)
+        rows = self._split(path, train, scaled)
+        next_known = weights[rows, :, 0]
+        count = np.maximum(next_known.sum(axis=(0, 1)), 1)
+        size = np.square(moves[rows, :, 0]).sum(axis=(0, 1), where=next_known)
         self.move_scale_ = np.sqrt(size / count)
         self.move_scale_ = np.where(self.move_scale_ > 0, self.move_scale_, 1.0)
-        init, train = jr.split(key)
         model = self._make(self.model, horizon * moves.shape[-1], init)
         if not isinstance(model, AbstractCausalModel):
             raise TypeError(
@@ -93,7 +95,7 @@ class Forecaster(SequenceEstimator):
         items, _ = self._items(model, path)
         dtype = path.xs.dtype
         data = items, (moves / self.move_scale_).astype(dtype), weights.astype(dtype)
-        self._train(model, data, squared_error, train)
+        self._train(model, data, squared_error, train, rows)
         return self
 
     def _check_past(self, path: SampledPath) -> None:

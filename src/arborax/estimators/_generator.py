@@ -110,14 +110,14 @@ class PathGenerator(TrainedEstimator):
     **Arguments:** as [`arborax.estimators.SequenceClassifier`][], and
 
     - `geometry`: the manifold of the states: paths are arrays
-        `(n, times, *point)`, and the state of the model lives there. Not with
-        `prefix`.
+        `(n, times, *point)`, and the state of the model lives there. It cannot be
+        combined with `prefix`.
     - `noise`: number of Brownian channels of the driver.
     - `prefix`: longest beginning, in samples, on which `sample` can be
         conditioned; its length varies from step to step of the training. It is at least
         one if the training paths start at different values.
-    - `kind`: of the features: `"path"`, or `"branched"` (trees and brackets).
-    - `features`, `cylinders`: numbers of features, see `PathFeatures`.
+    - `kind`: the kind of features, `"path"` or `"branched"` (trees and brackets).
+    - `features`, `cylinders`: how many features of each sort, see `PathFeatures`.
     - `batch_size`: generated paths per step.
     - `validation`: fraction of the paths held out to choose the best weights, by the
         mean Kolmogorov-Smirnov distance of `metrics.path_statistics`.
@@ -143,7 +143,7 @@ class PathGenerator(TrainedEstimator):
         as_choice("kind", self.kind, ("path", "branched"))
         shape = None if self.geometry is None else self.geometry.point_shape
         X = flat_points(X, self.geometry)
-        path, key = self._start(X, standardise=False, centred=shape is None)
+        path, key = self._start(X, shape is None)
         if path.ts.ndim > 1 or path.lengths is not None:
             raise ValueError(
                 "a generator learns paths on one grid, but these have their own times "

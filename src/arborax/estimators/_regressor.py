@@ -54,23 +54,24 @@ class SequenceRegressor(Regressor, SequenceEstimator):
     def fit(self, X: Any, y: Any) -> "SequenceRegressor":
         """Trains on series `X` (see [`arborax.estimators.as_paths`][]) with targets
         `(n,)`, `(n, outputs)` or `(n, *point)`."""
-        path, key = self._start(X, self.standardise, self.standardise)
+        path, key = self._start(X, self.standardise)
         y = self._check_targets(path, y)
+        init, train = jr.split(key)
+        rows = self._split(path, train, self.standardise)
         self.target_shape_ = y.shape[1:]
         self.target_mean_ = np.zeros(y.shape[1:])
         self.target_deviation_ = np.ones(y.shape[1:])
         if self.geometry is None:
-            self.target_mean_ = y.mean(axis=0)
-            deviation = y.std(axis=0)
+            self.target_mean_ = y[rows].mean(axis=0)
+            deviation = y[rows].std(axis=0)
             self.target_deviation_ = np.where(deviation > 0, deviation, 1.0)
             y = ((y - self.target_mean_) / self.target_deviation_).reshape(len(y), -1)
-        init, train = jr.split(key)
         size = int(np.prod(self.target_shape_))
         output = size if self.geometry is None else self.geometry
         model = self._make(self.model, output, init)
         items, lengths = self._items(model, path)
         data = items, lengths, y.astype(path.xs.dtype)
-        self._train(model, data, _Objective(self.geometry), train)
+        self._train(model, data, _Objective(self.geometry), train, rows)
         return self
 
     def _check_targets(self, path: Any, y: Any) -> np.ndarray:

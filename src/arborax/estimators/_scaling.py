@@ -21,9 +21,10 @@ class Scaling(eqx.Module):
     dtype: Any = eqx.field(static=True)
 
     @staticmethod
-    def of(path: SampledPath, standardise: bool) -> "Scaling":
-        """Those of the observed values of a batch. Refuses a constant channel."""
-        return Moments.of(path).scaling(standardise)
+    def of(path: SampledPath, standardise: bool, rows: Any = slice(None)) -> "Scaling":
+        """Those of the observed values of some paths of a batch. Refuses a constant
+        channel."""
+        return Moments.of(path, rows).scaling(standardise)
 
     def apply(self, path: SampledPath) -> SampledPath:
         """The path in these units and in the dtype of the training data, its times
@@ -62,12 +63,12 @@ class Moments(NamedTuple):
     dtype: Any
 
     @staticmethod
-    def of(path: SampledPath) -> "Moments":
-        """Those of the observed values of a batch."""
-        xs = np.asarray(path.xs, np.float64)
-        seen = observed(path)
-        ts = np.broadcast_to(np.asarray(path.ts, np.float64), xs.shape[:2])
-        last = np.take_along_axis(ts, lengths_of(path)[:, None] - 1, axis=1)[:, 0]
+    def of(path: SampledPath, rows: Any = slice(None)) -> "Moments":
+        """Those of the observed values of some paths of a batch."""
+        xs, seen = np.asarray(path.xs)[rows].astype(np.float64), observed(path)[rows]
+        ts = np.broadcast_to(np.asarray(path.ts, np.float64), path.xs.shape[:2])[rows]
+        last = lengths_of(path)[rows, None] - 1
+        last = np.take_along_axis(ts, last, axis=1)[:, 0]
         count = np.sum(seen, axis=(0, 1))
         mean = np.sum(xs, axis=(0, 1), where=seen) / np.maximum(count, 1)
         squares = np.sum(np.square(xs - mean), axis=(0, 1), where=seen)

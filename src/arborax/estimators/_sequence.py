@@ -77,14 +77,11 @@ class TrainedEstimator(Saved):
     progress: bool = False
     checkpoints: Any = dataclasses.field(default=None, init=False)
 
-    def _start(
-        self, X: Any, standardise: bool, centred: bool
-    ) -> tuple[SampledPath, Any]:
-        """Training paths and a key; learns origin, units and sizes."""
+    def _start(self, X: Any, centred: bool) -> tuple[SampledPath, Any]:
+        """Training paths and a key; learns origin and sizes."""
         path = training_paths(self, X, centred)
         self.n_features_in_ = path.dim
         self.length_ = path.num_times
-        self.scaling_ = Scaling.of(path, standardise)
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return path, jr.PRNGKey(seed)
 
@@ -150,13 +147,13 @@ class SequenceEstimator(TrainedEstimator):
         items = jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
         return items, lengths_of(path).astype(np.int32)
 
-    def _train(
-        self, model: Any, data: Any, objective: Any, key: Any, stratify: Any = None
-    ) -> FitResult:
-        """Trains on part of the data, and keeps the best model on the rest."""
-        count = len(jax.tree.leaves(data)[0])
-        rows, held = np.arange(count), None
-        self.held_out_ = np.arange(0)
+    def _split(
+        self, path: SampledPath, key: Any, standardise: bool, stratify: Any = None
+    ) -> np.ndarray:
+        """The series to train on, from which units are learned; the others are held
+        out."""
+        count = path.batch_shape[0]
+        rows, self.held_out_ = np.arange(count), np.arange(0)
         if self.validation is not None:
             size = max(1, round(self.validation * count))
             if not 0 < self.validation < 1 or size >= count:
@@ -167,11 +164,20 @@ class SequenceEstimator(TrainedEstimator):
             seed = int(jr.randint(key, (), 0, 2**31 - 1))
             if stratify is not None and size < len(np.unique(stratify)):
                 stratify = None
-            rows, others = train_test_split(
+            rows, held = train_test_split(
                 rows, test_size=size, random_state=seed, stratify=stratify
             )
-            self.held_out_ = np.sort(others)
-            held = jax.tree.map(lambda leaf: leaf[others], data)
+            self.held_out_ = np.sort(held)
+        self.scaling_ = Scaling.of(path, standardise, rows)
+        return rows
+
+    def _train(
+        self, model: Any, data: Any, objective: Any, key: Any, rows: np.ndarray
+    ) -> FitResult:
+        """Trains on these rows of the data, and keeps the best model on the rest."""
+        held = None
+        if self.held_out_.size:
+            held = jax.tree.map(lambda leaf: leaf[self.held_out_], data)
         size = min(as_count("batch_size", self.batch_size), len(rows))
         return self._run(
             model,

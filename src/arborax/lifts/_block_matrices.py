@@ -76,6 +76,10 @@ class Blocks:
         """`x` after `y`, as matrices whose last row is zero."""
         return small_einsum("ijn,jkn->ikn", self.matrix(x), y)
 
+    def adjoint_product(self, x: Field, y: Field) -> Field:
+        """The transpose of the matrices of `x` after `y`."""
+        return small_einsum("jin,jkn->ikn", self.matrix(x), y)
+
     def compose(self, later: Field, earlier: Field) -> Field:
         """The flow of two windows: `(1 + later)(1 + earlier) - 1`."""
         return later + earlier + self.product(later, earlier)

@@ -20,7 +20,6 @@ from jaxtyping import Array, Float, PyTree
 
 from .._xla import small_product
 from ._fields import DrivingFields
-from ._tensors import take, trace
 
 
 class AbstractExpansion(abc.ABC):
@@ -59,10 +58,14 @@ class FieldExpansion(AbstractExpansion):
         self._derivative = lambda u: jnp.stack([dot(u) for _, dot in self._each])
 
     def contract(self, tangents):
-        if not self._each:
-            return trace(jax.vmap(self._derivative)(tangents))
-        terms = [dot(take(i, tangents)) for i, (_, dot) in enumerate(self._each)]
-        return ft.reduce(jnp.add, terms)
+        if self._each:
+            one = lambda i: jtu.tree_map(lambda leaf: leaf[i], tangents)  # noqa: E731
+            terms = [dot(one(i)) for i, (_, dot) in enumerate(self._each)]
+            return ft.reduce(jnp.add, terms)
+        rows = jax.vmap(self._derivative)(tangents)
+        n = rows.shape[0]
+        own = jnp.eye(n, dtype=rows.dtype).reshape(1, -1)
+        return small_product(own, rows.reshape(n * n, -1))[0]
 
     def along(self, directions):
         def derive(z):

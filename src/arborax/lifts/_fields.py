@@ -108,7 +108,7 @@ def _as_real(name: str, value: Any, y: PyTree[Array]) -> Array:
     return array.astype(jtu.tree_leaves(y)[0].dtype)
 
 
-def takes_time(field: Callable) -> bool:
+def takes_time(field: Callable, name: str = "fields") -> bool:
     """Whether the callable has the form `(t, y, args)`; if not, it has the form `(y)`,
     or is refused."""
     try:
@@ -123,8 +123,8 @@ def takes_time(field: Callable) -> bool:
         return False
     if len(required) > 3 or len(positional) < 3:
         raise TypeError(
-            "fields have the form `fields(y)` or `fields(t, y, args)`; got one that "
-            f"needs ({', '.join(required)}). Take `args` even if it is not used."
+            f"`{name}` must be called as `{name}(y)` or `{name}(t, y, args)`; got one "
+            f"that needs ({', '.join(required)}). Take `args` even if it is not used."
         )
     return True
 

@@ -58,6 +58,7 @@ def lift_matrices(
     matrices: Float[Array, "channels size columns blocks"],
     alg: AbstractHopfAlgebra,
     blocks: Blocks,
+    damped: bool = False,
 ) -> Float[Array, "primitives size columns blocks"]:
     r"""The matrix of each primitive element, from those of the channels.
 
@@ -66,6 +67,10 @@ def lift_matrices(
 
     $$\Omega = \sum_i A_i x^i + \sum_{i<j} a_{ij} (A_j A_i - A_i A_j)
         - \frac12 \sum_{ij} B^{ij} A_i A_j .$$
+
+    If `damped`, an Itô equation has the further term $-\sum_{ij} A_i^\top A_j Y\,
+    d[X]^{ij}$, and $\Omega$ the term $-\sum_{ij} B^{ij} A_i^\top A_j$; weights above
+    two are as they were.
 
     Cost: `dim^depth` products of matrices, for any number of windows.
     """
@@ -76,7 +81,13 @@ def lift_matrices(
         if n:
             level = blocks.product(matrices[:, None], level[None])
             level = level.reshape(-1, *shape)
-        terms.append(apply_rows(table, level.reshape(level.shape[0], -1)))
+        fields = level
+        if n == 1 and damped:
+            # The sum over both orders has no part in areas, and twice -B/2 in brackets.
+            turned = blocks.adjoint_product(matrices[:, None], matrices[None])
+            turned = turned + jnp.swapaxes(turned, 0, 1)
+            fields = level + turned.reshape(-1, *shape)
+        terms.append(apply_rows(table, fields.reshape(fields.shape[0], -1)))
     return ft.reduce(jnp.add, terms).reshape(-1, *shape)
 
 

@@ -64,7 +64,15 @@ class LinearBNRDE(AbstractControlModel):
         - \frac12 \sum_{ij} B^{ij} A_i A_j , \qquad Y_{k+1} = e^{\Omega_k} Y_k .$$
 
     So a Stratonovich model (`Shuffle`) sees increments and areas, and an Itô model also
-    sees the quadratic variation. The matrices of all windows are computed and
+    sees the quadratic variation. By default an Itô model is `damped`: it solves
+
+    $$dY = \sum_i (A_i Y + b_i)\, dX^i
+        - \sum_{ij} A_i^\top (A_j Y + b_j)\, d[X]^{ij} ,$$
+
+    and $A_i$ in the last sum of $\Omega$ becomes $A_i + 2 A_i^\top$. The states of skew
+    matrices then shrink where those of the first equation grow, at the same rate.
+
+    The matrices of all windows are computed and
     exponentiated at once; only their product is sequential, and `mode="associative"`
     computes it in logarithmic depth.
 
@@ -111,6 +119,7 @@ class LinearBNRDE(AbstractControlModel):
         affine: bool = True,
         normalise: bool = True,
         gated: bool = True,
+        damped: bool = True,
         contractive: bool = False,
         window: int = 16,
         basepoint: bool = True,
@@ -135,9 +144,13 @@ class LinearBNRDE(AbstractControlModel):
         - `normalise`: whether states are divided by their root mean square before they
             are gated or read out.
         - `gated`: whether states pass through a gated linear unit.
-        - `contractive`: whether to damp the blocks of a window matrix that would
-            lengthen a state until they no longer do, for any weights and any number of
-            windows. The equation is then not exactly the one above.
+        - `damped`: whether an Itô equation has the second term above. Without offsets,
+            skew matrices then lengthen no state on any path, and others do not increase
+            its mean square if the driver is a martingale. Without effect on
+            Stratonovich equations, and on weights above two.
+        - `contractive`: whether to change the blocks of a window matrix that would
+            lengthen a state until they no longer do, for any weights and any path. The
+            equation is then not exactly one of those above.
         - `window`: samples per window.
         - `basepoint`: whether to prepend a zero sample, as in
             [`arborax.models.BNRDE`][].
@@ -176,7 +189,8 @@ class LinearBNRDE(AbstractControlModel):
             )
         rank = rank if structure == "low-rank" else 0
         mode = "scan" if rank else mode
-        options = dict(normalise=normalise, gated=gated, contractive=contractive)
+        options = dict(normalise=normalise, gated=gated)
+        options |= dict(damped=damped, contractive=contractive)
         options = {name: as_flag(name, flag) for name, flag in options.items()}
         self.mode = mode
         last, *keys = jr.split(key, 2 * layers)

@@ -21,7 +21,8 @@ class LinearLayer(eqx.Module):
     r"""$dY = \sum_i (A_i Y + b_i)\, dX^i$, and features of its states.
 
     The matrices begin as small infinitesimal rotations: in Stratonovich calculus their
-    flows keep the length of a state, however many there are. With a `rank` they are
+    flows keep the length of a state, however many there are; if `damped`, those of Itô
+    calculus shrink it. With a `rank` they are
     $D_i + L_i R_i^\top$; of `matrices` the first column is then the diagonal $D_i$, and
     offsets follow.
     """
@@ -34,6 +35,7 @@ class LinearLayer(eqx.Module):
     alg: AbstractHopfAlgebra = eqx.field(static=True)
     blocks: Blocks = eqx.field(static=True)
     contractive: bool = eqx.field(static=True)
+    damped: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -44,12 +46,14 @@ class LinearLayer(eqx.Module):
         normalise: bool,
         gated: bool,
         contractive: bool,
+        damped: bool,
         dtype: Any,
         key: PRNGKeyArray,
     ):
         first, second, third, fourth = jr.split(key, 4)
         hidden = blocks.size * blocks.count
-        self.alg, self.blocks, self.contractive = alg, blocks, contractive
+        self.alg, self.blocks = alg, blocks
+        self.contractive, self.damped = contractive, damped
         self.factors = None
         if rank:
             scale = math.sqrt(_SCALE / (rank * hidden))
@@ -88,7 +92,7 @@ class LinearLayer(eqx.Module):
         self, lams: Float[Array, "*batch primitives"]
     ) -> Float[Array, "*batch size columns blocks"]:
         """The flows of log-signatures."""
-        lifted = lift_matrices(self.full_matrices(), self.alg, self.blocks)
+        lifted = lift_matrices(self.full_matrices(), self.alg, self.blocks, self.damped)
         omega = window_matrices(lams, lifted)
         if self.contractive:
             omega = self.blocks.contract(omega)

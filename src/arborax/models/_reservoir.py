@@ -119,6 +119,7 @@ class Reservoir(AbstractCausalModel):
                 block=block,
                 normalise=False,
                 gated=False,
+                damped=False,
                 contractive=memory is not None,
                 dtype=dtype,
                 key=first,

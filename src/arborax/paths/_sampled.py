@@ -134,7 +134,8 @@ class SampledPath(eqx.Module):
 
         **Arguments:**
 
-        - `series`: pairs of arrays `(times, values)`, one per channel.
+        - `series`: pairs of arrays `(times, values)`, one per channel. Dates become
+            seconds since the first one of all channels; NaN marks a missing value.
         """
         return _from_numpy(*merge(series))
 
@@ -153,9 +154,10 @@ class SampledPath(eqx.Module):
         Missing values become a mask. A row that is out of order or repeats a time
         raises an error that names the row, counted from 0.
 
-        Dates become numbers, counted in whole nanoseconds and stored in float64. If JAX
-        is not in x64 mode, it stores them in float32: seconds over one day are then
-        exact to 4 ms, and stamps that become equal raise an error.
+        Dates become numbers, counted in whole nanoseconds, or in microseconds if the
+        column is no finer, and stored in float64. If JAX is not in x64 mode, it stores
+        them in float32: seconds over one day are then exact to 4 ms, and stamps that
+        become equal raise an error.
 
         **Arguments:**
 

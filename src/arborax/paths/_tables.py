@@ -8,7 +8,7 @@ import numpy as np
 
 from .._imports import require
 from .._inputs import as_choice, as_numbers
-from .._values import rounded, shown
+from .._values import rounded, shown, warn_if_days
 
 
 NANOSECONDS = {"ms": 1e6, "s": 1e9, "min": 6e10, "h": 3.6e12, "D": 8.64e13}
@@ -154,15 +154,14 @@ def merge(series: Any) -> Samples:
             f"{shown(series)}."
         )
     clocks, columns = [], []
-    for k, pair in enumerate(series):
-        times, values = pair
-        times = _as_times(f"series[{k}]", times)
-        _check_rising(f"`series[{k}]`", times)
-        values = _as_rows(f"series[{k}]", values)
+    for k, (times, values) in enumerate(_from_one_date(series)):
+        times = _as_times(f"times of channel {k}", times)
+        _check_rising(f"channel {k}", times)
+        values = _as_rows(f"values of channel {k}", values)
         if values.shape != (len(times), 1):
             raise ValueError(
-                f"`series[{k}]` has {len(times)} times and values of shape "
-                f"{values.shape}; one channel has one value per time."
+                f"channel {k} has {len(times)} times and values of shape "
+                f"{values.shape}; it needs one value per time."
             )
         clocks.append(times)
         columns.append(values[:, 0])
@@ -173,6 +172,15 @@ def merge(series: Any) -> Samples:
         xs[np.searchsorted(ts, times), k] = column
     mask = ~np.isnan(xs)
     return ts, np.where(mask, xs, 0), mask, None
+
+
+def _from_one_date(series: Sequence[Any]) -> Sequence[Any]:
+    """The pairs, with dates counted from the first date of all channels."""
+    dates = [np.asarray(times) for times, _ in series]
+    if not all(times.dtype.kind == "M" and times.size for times in dates):
+        return series
+    first = np.fmin.reduce(np.concatenate([times.ravel() for times in dates]))
+    return [(times - first, values) for times, (_, values) in zip(dates, series)]
 
 
 def read_frame(
@@ -226,9 +234,9 @@ def read_frame(
         raise ValueError(
             f"column {channels[column]!r} holds infinity in row {row}. Clean the data."
         )
-    times, dates = _times(nw, frame, time)
+    times, tick = _times(nw, frame, time)
     if group is None:
-        return _one(times, values, dates, unit)
+        return _one(times, values, tick, unit)
     missing = np.asarray(frame[group].is_null().to_numpy(), bool)
     if missing.any():
         row = int(np.argmax(missing))
@@ -249,12 +257,12 @@ def read_frame(
             f"group {labels[k]!r} has no values, all are missing from row "
             f"{rows[first[k]]} on. Drop the group."
         )
-    if time is None and not dates:
+    if time is None and not tick:
         clock = np.arange(len(rows)) - np.repeat(first, lengths)
         return _padded(clock.astype(float), values[rows], lengths)
     clock = times[rows]
     start = np.repeat(clock[first], lengths) if origin == "group" else np.min(times)
-    clock = _seconds(clock, dates, unit, start)
+    clock = _seconds(clock, tick, unit, start)
     bad = ~np.isfinite(clock)
     bad[1:] |= (np.diff(clock) <= 0) & (np.diff(codes[rows]) == 0)
     if bad.any():
@@ -277,8 +285,8 @@ def _groups(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
     return list(where), np.repeat(runs, np.diff(np.append(starts, len(column))))
 
 
-def _one(times: np.ndarray, values: np.ndarray, dates: bool, unit: str) -> Samples:
-    ts = _seconds(times, dates, unit)
+def _one(times: np.ndarray, values: np.ndarray, tick: int, unit: str) -> Samples:
+    ts = _seconds(times, tick, unit)
     _check_rising("the frame", ts)
     _warn_if_rounded(values)
     seen = ~np.isnan(values)
@@ -293,13 +301,16 @@ def _column(nw: Any, series: Any) -> np.ndarray:
             f"column {series.name!r} holds {series.dtype}, not numbers. Convert it, "
             "or name the `channels` you want."
         )
+    if series.dtype.is_integer() and not series.is_null().any():
+        return np.asarray(series.to_numpy(), np.float64)  # Arrow refuses beyond 2**53
     narrow = series.dtype == nw.Float32
     series = series.cast(nw.Float32 if narrow else nw.Float64).fill_null(float("nan"))
     return np.asarray(series.to_numpy(), np.float32 if narrow else np.float64)
 
 
-def _times(nw: Any, frame: Any, time: str | None) -> tuple[np.ndarray, bool]:
-    """Times of the rows, and whether they are nanoseconds of dates."""
+def _times(nw: Any, frame: Any, time: str | None) -> tuple[np.ndarray, int]:
+    """Times of the rows: numbers and 0, or whole ticks of dates and the nanoseconds
+    of a tick. Dates in coarse units may lie beyond 2262, where nanoseconds end."""
     if time is None:
         series = nw.maybe_get_index(frame)
         if series is not None:
@@ -307,7 +318,7 @@ def _times(nw: Any, frame: Any, time: str | None) -> tuple[np.ndarray, bool]:
                 "index", series.to_list(), backend=nw.get_native_namespace(frame)
             )
         if series is None or not isinstance(series.dtype, nw.Datetime):
-            return np.arange(len(frame), dtype=float), False
+            return np.arange(len(frame), dtype=float), 0
     else:
         series = frame[time]
     name, dtype = series.name, series.dtype
@@ -317,28 +328,33 @@ def _times(nw: Any, frame: Any, time: str | None) -> tuple[np.ndarray, bool]:
     if dtype == nw.Date:
         series, dtype = series.cast(nw.Datetime("us")), nw.Datetime("us")
     if isinstance(dtype, nw.Datetime):
-        return np.asarray(series.dt.timestamp("ns").to_numpy(), np.int64), True
+        fine = dtype.time_unit == "ns"
+        ticks = series.dt.timestamp("ns" if fine else "us")
+        return np.asarray(ticks.to_numpy(), np.int64), 1 if fine else 1000
     if isinstance(dtype, nw.Duration):
-        ticks = series.dt.total_nanoseconds()
-        return np.asarray(ticks.to_numpy(), np.int64), True
+        fine = dtype.time_unit == "ns"
+        dt = series.dt
+        ticks = dt.total_nanoseconds() if fine else dt.total_microseconds()
+        return np.asarray(ticks.to_numpy(), np.int64), 1 if fine else 1000
     if not dtype.is_numeric():
         raise TypeError(
-            f"column {name!r} holds {dtype}, not times. Convert it to dates, for "
-            "example by `pandas.to_datetime`, or to numbers."
+            f"column {name!r} is of type {dtype}, neither dates nor numbers. Convert "
+            "it, for example by `pandas.to_datetime`."
         )
-    return _column(nw, series).astype(np.float64), False
+    times = _column(nw, series).astype(np.float64)
+    warn_if_days(name, times)
+    return times, 0
 
 
-def _seconds(
-    times: np.ndarray, dates: bool, unit: str, start: Any = None
-) -> np.ndarray:
+def _seconds(times: np.ndarray, tick: int, unit: str, start: Any = None) -> np.ndarray:
     """Dates in units of time from `start`, by default the first; numbers as they are.
 
-    The difference is taken in whole nanoseconds, so that no digit is lost.
+    The difference is taken in whole ticks, so that no digit is lost.
     """
-    if not dates:
+    if not tick:
         return np.asarray(times, float)
-    return (times - (times[0] if start is None else start)) / NANOSECONDS[unit]
+    start = times[0] if start is None else start
+    return (times - start) / (NANOSECONDS[unit] / tick)
 
 
 def write_frame(
@@ -364,8 +380,12 @@ def write_frame(
         )
     stamps = ts[valid]
     if start is not None:
-        steps = np.round(np.asarray(stamps, float) * NANOSECONDS[unit])
-        stamps = np.datetime64(start, "ns") + steps.astype("timedelta64[ns]")
+        seconds = np.asarray(stamps, float) * (NANOSECONDS[unit] / 1e9)
+        since = np.datetime64(start, "s").astype(np.int64)
+        far = np.max(np.abs(since + seconds), initial=abs(since)) > 9e9
+        tick, each = ("us", 1e6) if far else ("ns", 1e9)  # nanoseconds end in 2262
+        steps = np.round(seconds * each).astype(f"timedelta64[{tick}]")
+        stamps = np.datetime64(start, tick) + steps
     data: dict[str, Any] = {}
     if group is not None:
         labels = np.arange(len(xs)) if groups is None else np.asarray(groups)

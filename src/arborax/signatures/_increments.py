@@ -210,8 +210,8 @@ def _check_brackets(
     checked = np.asarray(brackets) if concrete else array
     last = (-3, -2, -1)
     gap = xp.max(xp.abs(checked - xp.swapaxes(checked, -1, -2)), last, initial=0.0)
-    scale = xp.max(xp.abs(checked), last, initial=0.0)
-    uneven = ~(gap <= 1e3 * float(jnp.finfo(values.dtype).eps) * scale)
+    size = xp.max(xp.abs(checked), last, initial=0.0)
+    uneven = ~(gap <= 1e3 * float(jnp.finfo(values.dtype).eps) * size)
     faults = [(uneven, _NOT_SYMMETRIC)]
     if marks:
         moving = xp.any(checked[..., list(marks), :] != 0, last)

@@ -9,6 +9,7 @@ from jaxtyping import Array, ArrayLike, Float
 from .._inputs import as_kind
 from .._values import refuse
 from ._rough_path import as_time, RoughPath
+from ._signature import product_levels
 
 
 class SignatureTree(eqx.Module):
@@ -99,10 +100,5 @@ def signature_tree(control: Any) -> SignatureTree:
             f"{control.log_signatures.shape}. Use `jax.vmap`."
         )
     alg = control.alg
-    nodes = alg.exp(alg.from_primitive(control.log_signatures))
-    levels = [nodes]
-    while nodes.shape[0] > 1:
-        nodes = jnp.pad(nodes, [(0, nodes.shape[0] % 2), (0, 0)])
-        nodes = alg.product(nodes[::2], nodes[1::2])
-        levels.append(nodes)
-    return SignatureTree(control, tuple(levels))
+    group = alg.exp(alg.from_primitive(control.log_signatures))
+    return SignatureTree(control, tuple(product_levels(alg, group)))

@@ -299,16 +299,21 @@ def signature_from_increments(
 
     @jax.checkpoint
     def advance(group, piece):
-        return alg.product(group, _ordered_product(alg, piece)), None
+        whole = product_levels(alg, alg.exp(alg.from_primitive(piece)))[-1]
+        return alg.product(group, whole[..., 0, :]), None
 
     start = jnp.zeros((*ell.shape[:-3], alg.size), ell.dtype)
     return scan(advance, start, jnp.moveaxis(ell, -3, 0))[0]
 
 
-def _ordered_product(alg: AbstractHopfAlgebra, ell: Array) -> Array:
-    group = alg.exp(alg.from_primitive(ell))
+def product_levels(
+    alg: AbstractHopfAlgebra, group: Float[Array, "..."]
+) -> list[Float[Array, "..."]]:
+    """Products of 1, 2, 4, .. neighbouring elements, the last of all of them."""
+    levels = [group]
     while group.shape[-2] > 1:
         odd = group.shape[-2] % 2
         group = jnp.pad(group, [(0, 0)] * (group.ndim - 2) + [(0, odd), (0, 0)])
         group = alg.product(group[..., ::2, :], group[..., 1::2, :])
-    return group[..., 0, :]
+        levels.append(group)
+    return levels

@@ -74,7 +74,7 @@ def read_equation(
                 f"`{name}` must be a callable `{name}(t, y, args)` or `{name}(y)`, got "
                 f"{shown(given)}."
             )
-    timed = takes_time(drift), takes_time(diffusion)
+    timed = takes_time(drift, "drift"), takes_time(diffusion, "diffusion")
     if args is not None and not any(timed):
         raise TypeError(
             "`args` was given, but `drift(y)` and `diffusion(y)` cannot see it. Write "
@@ -91,6 +91,8 @@ def read_equation(
                 f"`{name}` must return one array, got {shown(value)}. Stack lists by "
                 "`jnp.stack`."
             )
+        if jnp.issubdtype(value.dtype, jnp.complexfloating):
+            raise TypeError(f"`{name}` must return real numbers, got {value.dtype}.")
         shapes.append(value.shape)
     if shapes[0] not in ((dim,), ()):
         raise ValueError(

@@ -113,15 +113,15 @@ def solve_sde(
     - `windows`: number of windows between two successive times.
     - `levy_area`: `"foster"`, `"davie"`, or `None` to draw no areas: the strong order
         is then 1/2, unless the noise commutes (one Brownian motion, or a diagonal whose
-        `g_i` depends on `y_i` alone). Nobody can see from shapes whether it does, so
-        areas are the default: `d (d - 1) / 2` of them per window, with a bracket of
-        fields each. For commuting noise in many dimensions say `None`.
+        `g_i` depends on `y_i` alone). Shapes do not tell whether it does, so areas are
+        the default: `d (d - 1) / 2` of them per window, each with a Lie bracket of
+        fields. For commuting noise in many dimensions pass `None`.
     - `weak_order`: 2 adds the conditional mean of the next order
         ([`arborax.rough_path_from_areas`][]), for coefficients that do not depend on
         `t` (make time a state if they do). It needs second derivatives of the fields,
-        areas if there is more than one Brownian motion, and a solver of order 4. These
-        terms grow with the windows: where they carry a state out of floats (on `SPD`,
-        say) take more windows.
+        areas if there is more than one Brownian motion, and a solver of order 4. Its
+        terms grow with the length of the windows. If states overflow, for instance on
+        `SPD`, use more windows.
     - `antithetic`: paths come in pairs, the second driven by $-W$ with the same areas.
     - `solver`: the scheme inside a window. `None`: `Heun()` in flat space, `CFEES25()`
         elsewhere, and `CF4()` if `weak_order` is 2.

@@ -28,6 +28,7 @@ from .tables import (
     percent_cells as percent_cells,
     provenance as provenance,
     published_cells as published_cells,
+    RATE as RATE,
     Results as Results,
     run_table as run_table,
     Table as Table,

@@ -8,7 +8,7 @@ from typing import Any
 from arborax.plots import html_image, html_page
 
 from .figures import training_curves
-from .tables import footing_table, provenance, Results
+from .tables import all_tables, provenance, Results
 from .task import AbstractTask
 
 
@@ -34,10 +34,10 @@ def report(
         body.append(f"<h2>{html.escape(title).capitalize()}</h2>")
         made = html.escape(provenance(group))
         body.append(f"<div class='scroll'><pre>{made}</pre></div>")
-        found = [*task.tables(group), footing_table(task, group)]
-        body += [table.html for table in found]
-        body.append(html_image("training", training_curves(task, group)))
-        body += [html_image(*figure) for figure in task.figures(group)]
+        body += [table.html for table in all_tables(task, group)]
+        compared = task.compared(group)
+        body.append(html_image("training", training_curves(task, compared)))
+        body += [html_image(*figure) for figure in task.figures(compared)]
         for result in group:
             figures = [html_image(*figure) for figure in task.run_figures(result)]
             if figures:

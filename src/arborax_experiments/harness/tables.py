@@ -12,6 +12,7 @@ import numpy as np
 
 Results = list[dict[str, Any]]
 Lines = list[tuple[str, list[str]]]
+RATE = "learning_rate"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,9 +60,14 @@ def table(task: Any, results: Results) -> str:
     parts = []
     for title, group in task.groups(results).items():
         parts.append("\n".join([*filter(None, [title]), provenance(group)]))
-        found = [*task.tables(group), footing_table(task, group)]
-        parts += [one.text for one in found]
+        parts += [one.text for one in all_tables(task, group)]
     return "\n\n".join(parts)
+
+
+def all_tables(task: Any, results: Results) -> list[Table]:
+    """The tables of one group of results: the task's own, learning rates, footing."""
+    own = task.tables(task.compared(results))
+    return [*own, *search_table(task, results), footing_table(task, results)]
 
 
 def provenance(results: Results) -> str:
@@ -94,13 +100,17 @@ def commands(results: Results) -> Iterator[list[str]]:
             yield [*words, *(["--set", *changes] if changes else [])]
 
 
-def by_setting(results: Results, changes: bool = True) -> dict[str, Results]:
-    """Results grouped by setting and preset, and by changes of the configuration."""
+def by_setting(
+    results: Results, changes: bool = True, inner: tuple[str, ...] = ()
+) -> dict[str, Results]:
+    """Results grouped by setting and preset, and by changes of the configuration other
+    than learning rates and the fields `inner`, which are rows of one group."""
     groups: dict[str, Results] = collections.defaultdict(list)
     for result in results:
         title = f"setting {result['setting']}, preset {result['preset']}"
         if changes:
             given = sorted(result.get("changes", {}).items())
+            given = [item for item in given if item[0] not in (*inner, RATE)]
             title += "".join(f", {name} = {value}" for name, value in given)
         groups[title].append(result)
     return dict(groups)
@@ -166,6 +176,56 @@ RUN_COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
 }
 
 
+def _searches(task: Any, results: Results) -> dict[tuple[str, str], Results]:
+    """Trained results that may differ in learning rate and seed only, by label and
+    other changes."""
+    groups: dict[tuple[str, str], Results] = collections.defaultdict(list)
+    for result in filter(lambda r: r["stages"], results):
+        changes = {k: v for k, v in result.get("changes", {}).items() if k != RATE}
+        same = result["setting"], result["preset"], sorted(changes.items())
+        groups[task.label(result), str(same)].append(result)
+    return groups
+
+
+def _metrics(group: Results) -> dict[float, float]:
+    """The validation metric by learning rate, at the first seed."""
+    first = min(result["seed"] for result in group)
+    found = {
+        r["config"][RATE]: r["stages"][-1]["best_metric"]
+        for r in group
+        if r["seed"] == first
+    }
+    return {rate: np.inf if v is None else v for rate, v in sorted(found.items())}
+
+
+def best_rates(task: Any, results: Results) -> Results:
+    """Results without those that only served to choose a learning rate: of each row
+    those of the rate whose first seed has the lowest validation metric. Test scores
+    play no part."""
+    left: set[int] = set()
+    for group in _searches(task, results).values():
+        metrics = _metrics(group)
+        best = min(metrics, key=metrics.__getitem__)
+        if len(metrics) > 1:
+            left |= {id(r) for r in group if r["config"][RATE] != best}
+    return [result for result in results if id(result) not in left]
+
+
+def search_table(task: Any, results: Results) -> Iterator[Table]:
+    """The validation metric by learning rate of the rows for which several were
+    tried."""
+    groups = [(k[0], _metrics(group)) for k, group in _searches(task, results).items()]
+    found = [(label, row) for label, row in groups if len(row) > 1]
+    if found:
+        rates = sorted({rate for _, row in found for rate in row})
+        lines = [
+            (label, [f"{row[rate]:.4g}" if rate in row else "-" for rate in rates])
+            for label, row in found
+        ]
+        title = "learning rates: validation metric of the first seed; the least is kept"
+        yield Table(title, [f"{rate:g}" for rate in rates], lines)
+
+
 def footing_table(task: Any, results: Results) -> Table:
     """What each row was given: parameters, data seen in training (steps times batch),
     CPU seconds of a run, the learning rate, and how many rates were tried: those of
@@ -176,7 +236,8 @@ def footing_table(task: Any, results: Results) -> Table:
     for result in results:
         tried[task.label(result)].add(result["config"]["learning_rate"])
     rows: dict[str, Results] = collections.defaultdict(list)
-    for result in task.compared(results):
+    order = list(task.models)
+    for result in sorted(task.compared(results), key=lambda r: order.index(r["model"])):
         rows[task.label(result)].append(result)
     lines: Lines = []
     for label, group in rows.items():

@@ -14,7 +14,7 @@ from jaxtyping import PRNGKeyArray
 from arborax.training import FitResult
 
 from .config import read_preset, TrainingConfig
-from .tables import by_setting, Results, Table
+from .tables import best_rates, by_setting, Results, Table
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,12 +104,22 @@ class AbstractTask(abc.ABC):
     def configure(self, setting: str, preset: str, **changes: Any) -> Any:
         """The configuration of a setting and a preset, with some fields changed."""
         folder = pathlib.Path(inspect.getfile(type(self))).parent
+        changes = {**self.implied(preset, changes), **changes}
         config = read_preset(self.config, folder, setting, preset, changes)
         if config.model not in self.models:
             raise ValueError(
                 f"`model` must be one of {list(self.models)}, got {config.model!r}."
             )
+        self.check(config)
         return config
+
+    def implied(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        """Fields that follow from other changes, such as the sizes of real data;
+        `changes` override them."""
+        return {}
+
+    def check(self, config: Any) -> None:
+        """Refuse fields that do not go together."""
 
     def context(self, config: Any) -> contextlib.AbstractContextManager:
         """The context of a run, for instance `jax.enable_x64(True)`."""
@@ -162,16 +172,16 @@ class AbstractTask(abc.ABC):
         return by_setting(results)
 
     def compared(self, results: Results) -> Results:
-        """The results of one group that are rows of its tables: all, unless some were
-        only made to choose a learning rate."""
-        return results
+        """The results of one group that are rows of its tables: all but those that only
+        served to choose a learning rate."""
+        return best_rates(self, results)
 
     @abc.abstractmethod
     def tables(self, results: Results) -> list[Table]:
-        """The tables of one group of results."""
+        """The tables of some of the results that `compared` returns."""
 
     def figures(self, results: Results) -> Iterable[tuple[str, Any]]:
-        """Titles and Matplotlib figures of one group, beside the training curves."""
+        """Titles and Matplotlib figures of the same, beside the training curves."""
         return ()
 
     def run_figures(self, result: dict[str, Any]) -> Iterable[tuple[str, Any]]:

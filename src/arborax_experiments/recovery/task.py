@@ -90,7 +90,7 @@ class PPGDaLiATask(RecoveryTask):
     name = "ppg-dalia"
 
     def configure(self, setting: str, preset: str, **changes: Any) -> Config:
-        return super().configure("paper", preset, **changes)
+        return RecoveryTask.configure(self, "paper", preset, **changes)
 
 
 def make_model(

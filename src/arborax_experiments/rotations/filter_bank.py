@@ -137,7 +137,7 @@ class FilterBank(AbstractExtrapolator):
         return jnp.concatenate([waves, line[None]])
 
     def candidates(
-        self, seen: "Developed", ts: Array, times: Array
+        self, seen: Any, ts: Array, times: Array
     ) -> tuple[Float[Array, "laws times 3"], Float[Array, " laws"]]:
         """The path of each law, and the logarithm of its evidence; last the path that
         stays."""
@@ -170,10 +170,14 @@ class FilterBank(AbstractExtrapolator):
 
     def __call__(self, ts, rotations, times, mask=None):
         seen = Developed(ts, rotations, mask)
+        return seen.development(self.path(seen, ts, times), times)
+
+    def path(self, seen: Any, ts: Array, times: Array) -> Float[Array, "times 3"]:
+        """The forecast of a path in three dimensions, all that is not about rotations:
+        `seen` has `mask`, `origin`, `values` and `last` as `Developed` has."""
         paths, evidence = self.candidates(seen, ts, times)
         if self.prior is None or self.trust is None or self.reach is None:
-            path = jnp.tensordot(jax.nn.softmax(evidence), paths, 1)
-            return seen.development(path, times)
+            return jnp.tensordot(jax.nn.softmax(evidence), paths, 1)
         dtype = paths.dtype
         terms = jnp.stack([jnp.ones((), dtype), log_step(ts, dtype)])
         terms = terms[: self.trust.shape[0]]
@@ -183,10 +187,9 @@ class FilterBank(AbstractExtrapolator):
         knots = jnp.linspace(0, 1, REACH, dtype=dtype)
         part = jnp.interp(horizon, knots, terms @ self.reach)
         part = jnp.where(horizon > 0, part, 1)[:, None]
-        path = seen.last[None] + part * (path - seen.last[None])
-        return seen.development(path, times)
+        return seen.last[None] + part * (path - seen.last[None])
 
-    def _bends(self, seen: "Developed", there, past, future) -> tuple[Array, Array]:
+    def _bends(self, seen: Any, there, past, future) -> tuple[Array, Array]:
         """How each body leaves the line of its velocity at the origin, before and after
         `(1 + bodies, times, 3)`; the velocity is fitted to the observations."""
         none = [jnp.zeros((1, len(t), 3), past.dtype) for t in (past, future)]

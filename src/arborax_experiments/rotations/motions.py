@@ -44,6 +44,22 @@ def broad_motion(
     return np.concatenate(parts)
 
 
+def broad_positions(
+    count: int, times: int, rate: float, *, seed: Any
+) -> Float[np.ndarray, "count times 3"]:
+    """Positions (m) that swing about a place as `anchored` orientations do, with sizes
+    log-uniform from 3 mm to 1 m."""
+    rng = np.random.default_rng(seed)
+    shape = (count, 1, 1)
+    size = _log_uniform(rng, 0.003, 1, shape)
+    axes = np.sqrt(3 * rng.dirichlet([1.0] * 3, count))[:, None]
+    memory = _log_uniform(rng, 0.1, 3, shape)
+    carrier = _log_uniform(rng, 0.5, 15, shape)
+    carrier = np.where(rng.random(shape) < 0.5, 0.0, carrier)
+    t = np.arange(times) / rate
+    return size * axes * _process(rng, count, t, memory, carrier)
+
+
 def _motion(kind: str, rng: np.random.Generator, n: int, times: int, rate: float):
     if kind == "free":
         return _free(rng, n, times, rate)

@@ -11,6 +11,7 @@ from ..harness import (
     AbstractTask,
     Lines,
     mean_cells,
+    RATE,
     Results,
     Table,
     with_seeds,
@@ -61,7 +62,7 @@ RATIOS = {laws: f"recorded, % of {laws}" for laws in BANKS}
 def tables(task: AbstractTask, results: Results) -> list[Table]:
     """Forecast errors under noise with every front, all errors by source with the usual
     front; for setting `paper` the published table."""
-    plain = [r for r in results if not r.get("changes")] or results
+    plain = [r for r in results if not set(r.get("changes", {})) - {RATE}] or results
     if results[0]["setting"] == "paper":
         # It is scored on what it was trained for: recordings are for the other setting.
         free = [one for one in error_tables(plain) if one.title.startswith("free")]
@@ -132,8 +133,8 @@ def with_ratio(result: dict[str, Any], scores: dict[str, Any]) -> dict[str, floa
 
 
 def label_of(result: dict[str, Any]) -> str:
-    """The model, and what was changed."""
-    changes = dict(result.get("changes", {}))
+    """The model, and what was changed but the learning rate."""
+    changes = {k: v for k, v in result.get("changes", {}).items() if k != RATE}
     front = changes.pop("front", None)
     label = LABELS[result["model"]] + (f" ({front})" if front else "")
     return label + "".join(f", {k}={v}" for k, v in sorted(changes.items()))
@@ -191,7 +192,8 @@ def cross_tables(results: Results) -> Iterator[Table]:
     sources: dict[str, None] = {}
     for result in results:
         front = result.get("changes", {}).get("front", result["config"]["front"])
-        if set(result.get("changes", {})) <= {"front"} and result["model"] != "sg-ncde":
+        inner = set(result.get("changes", {})) <= {"front", RATE}
+        if inner and result["model"] != "sg-ncde":
             errors = with_ratio(result, result["scores"])
             sources.update(dict.fromkeys(errors))
             for source, error in errors.items():

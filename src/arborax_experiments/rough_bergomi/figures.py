@@ -81,11 +81,11 @@ def smiles(result: dict[str, Any]) -> Any:
         for name, colour in (("true", TRUE), ("generated", OURS)):
             values = 100 * np.array(entry[name], dtype=float)
             error = 100 * np.array(entry[f"{name}_error"], dtype=float)
-            ax.errorbar(
-                content["strikes"], values, 2 * error, fmt="o-", ms=3, color=colour
-            )
+            look: Any = dict(fmt="o-", ms=3, color=colour, label=name)
+            ax.errorbar(content["strikes"], values, 2 * error, **look)
         ax.set(title=f"t = {entry['time']:g}", xlabel="strike")
     np.atleast_1d(axes)[0].set(ylabel="implied volatility, %")
+    np.atleast_1d(axes)[0].legend(fontsize=8)
     return figure
 
 

@@ -1,5 +1,7 @@
 """Tables: measured scores beside published ones, floors and references."""
 
+import collections
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -43,7 +45,7 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
     first = results[0]["scores"]
     if results[0]["config"].get("data", "simulated") == "sp500":
         own = {"p-value": _p_values}
-        return [_large(results), run_table(task, results, own)]
+        return [*_large(results), run_table(task, results, own)]
     pooled = [
         ("floor (true against true)", percent_cells([first["floor"]])),
         ("floor, 95 % quantile", percent_cells([first["floor_upper"]])),
@@ -69,9 +71,8 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         "p-value": _p_values,
         "smile error ± MC (floor), vol points": _smile_cell,
     }
-    large = [_large(results)] if any("large" in r["scores"] for r in results) else []
     return [
-        *large,
+        *_large(results),
         Table(f"pooled KS x 100 on {first['test_paths']} test paths", names, pooled),
         Table(
             f"the same, mean over {first['fresh_sets']} fresh test sets", names, fresh
@@ -81,10 +82,19 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
     ]
 
 
-def _large(results: Results) -> Table:
+def _large(results: Results) -> Iterator[Table]:
     """Scores of all fresh paths: KS x 100, structure functions, the left wing, the
-    largest error of the smile, and p-values by seed."""
-    results = [r for r in results if "large" in r["scores"]]
+    largest error of the smile, and p-values by seed. Rows that were scored with another
+    number of paths, and so have another floor, are a table of their own."""
+    sizes: dict[int, Results] = collections.defaultdict(list)
+    for result in results:
+        if "large" in result["scores"]:
+            sizes[result["scores"]["large"]["paths"]].append(result)
+    for _, group in sorted(sizes.items(), reverse=True):
+        yield _large_table(group)
+
+
+def _large_table(results: Results) -> Table:
     first = results[0]["scores"]["large"]
     lags = [f"lag {lag}" for lag in LAGS][: len(first["structure"])]
     if "past" in first:  # real data: no second sample of the law

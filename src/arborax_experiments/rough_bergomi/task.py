@@ -2,7 +2,7 @@
 
 import dataclasses
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -59,13 +59,12 @@ squared returns) are taken on the grid of windows; the bracket is the sum of all
 steps, and for the data that of the simulator. The p-value is that of a permutation test
 with a kernel that no model was trained on.</p>"""
 
-    def configure(self, setting: str, preset: str, **changes: Any) -> Config:
-        """Real data bring sizes of their own, which `changes` override."""
-        own = SP500 if changes.get("data", "simulated") == "sp500" else {}
-        config = super().configure(setting, preset, **{**own, **changes})
+    def implied(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
+        return SP500 if changes.get("data") == "sp500" else {}
+
+    def check(self, config: Config) -> None:
         if config.model in REFERENCES and config.data == "simulated":
             raise ValueError(f"{config.model!r} is a reference for `data=sp500`.")
-        return config
 
     def data(self, config: Config, cache: pathlib.Path | None) -> Data:
         if config.data == "sp500":

@@ -20,7 +20,7 @@ class Config(TrainingConfig):
     - `fold`: `k` from 1 to 5 scores the `k`-th fifth of the official training part and
         trains on the rest: to choose a recipe without the test part.
     - `windows`: of a series, about, for models of windows.
-    - `block`, `layers`, `contractive`: of a linear equation.
+    - `block`, `layers`, `damped`, `contractive`: of a linear equation.
     - `plain`: whether the last state alone of a linear equation is read, without gates,
         normalisation or a mean over time, so that all but the equation is linear.
     - `features`: numbers that a trained model gives to its readout.
@@ -36,6 +36,7 @@ class Config(TrainingConfig):
     windows: int = 32
     block: int = 4
     layers: int = 1
+    damped: bool = True
     contractive: bool = False
     plain: bool = False
     features: int = 64

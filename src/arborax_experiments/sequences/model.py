@@ -64,6 +64,7 @@ def make_core(config: Config, channels: int, window: int, *, key: PRNGKeyArray) 
             structure="diagonal" if "diagonal" in name else "block",
             block=config.block,
             layers=config.layers,
+            damped=config.damped,
             contractive=config.contractive,
             normalise=not config.plain,
             gated=not config.plain,

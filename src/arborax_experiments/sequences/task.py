@@ -137,6 +137,10 @@ by leave-one-out errors on the training part.</p>"""
                     out[f"{title}, {kind}"] = some
         return out
 
+    def compared(self, results: Results) -> Results:
+        """All: every recipe is a row, learning rates too."""
+        return results
+
     def tables(self, results: Results) -> list[Table]:
         return [
             accuracy_table(self, results),

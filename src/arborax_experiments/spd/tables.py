@@ -51,49 +51,18 @@ def _head(result: dict[str, Any]) -> str:
 
 
 def by_row(results: Results) -> Iterator[tuple[str, str, Results]]:
-    """Name, label with the number of seeds, and results of each model and head. Where
-    several learning rates were tried the one with the lowest validation metric at the
-    first seed is taken; test scores play no part."""
+    """Name, label with the number of seeds, and results of each model and head."""
     for name in LABELS:
         for head in ("vech", "log"):
             group = [r for r in results if (r["model"], _head(r)) == (name, head)]
             if not group:
                 continue
-            first = min(r["seed"] for r in group)
-            tried = [r for r in group if r["seed"] == first and r["stages"]]
-            if len(tried) > 1:
-                best = min(tried, key=lambda r: r["stages"][-1]["best_metric"])
-                group = [r for r in group if _rate(r) == _rate(best)]
             seeds = {result["seed"] for result in group}
             yield name, with_seeds(label_of(group[0]), len(seeds)), group
 
 
-def _rate(result: dict[str, Any]) -> float:
-    return result["config"]["learning_rate"]
-
-
-def search_table(results: Results) -> Iterator[Table]:
-    """The validation metric by learning rate, at the first seed of each row."""
-    rates = sorted({_rate(r) for r in results if r["stages"]})
-    found: dict[str, dict[float, str]] = {}
-    for result in sorted(results, key=lambda r: -r["seed"]):  # the first seed is last
-        if result["stages"] and not result["model"] == "bnrde-bk":
-            metric = 100 * result["stages"][-1]["best_metric"]
-            found.setdefault(label_of(result), {})[_rate(result)] = f"{metric:.2f}"
-    lines = [
-        (label, [row.get(rate, "-") for rate in rates])
-        for label, row in found.items()
-        if len(row) > 1
-    ]
-    if lines:
-        title = (
-            "learning rates: validation W1 x 100 of the first seed; the least is kept"
-        )
-        yield Table(title, [f"{rate:g}" for rate in rates], lines)
-
-
 def tables(task: AbstractTask, results: Results) -> list[Table]:
-    """Pooled W1, the published metric, the cone, learning rates, and the runs."""
+    """Pooled W1, the published metric, the cone, and the runs."""
     first = results[0]["scores"]
     names = first["columns"]
     pooled = _references(results)
@@ -122,7 +91,6 @@ def tables(task: AbstractTask, results: Results) -> list[Table]:
         ),
         Table("per-batch W1 x 100, as published", names, batch),
         Table("the cone, worst over seeds, and realised variation", CONE, cone),
-        *search_table(results),
         run_table(task, ordered),
     ]
 

@@ -1,7 +1,7 @@
 """The experiment `spd`: data, stages of training, scores."""
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from .generator import Generator, make_generator
 from .objectives import make_objective
 from .references import reference
 from .scores import places, score, spectra, wasserstein
-from .tables import by_row, label_of, LABELS, REFERENCES, tables
+from .tables import label_of, LABELS, REFERENCES, tables
 
 
 BLOCK = 512  # paths generated at a time
@@ -49,14 +49,13 @@ times 100. The floor is what a perfect model would score: two samples of the tru
 The references never leave the identity, and follow the mean eigenvalues without noise.
 A point is off the cone if an eigenvalue is not positive.</p>"""
 
-    def configure(self, setting: str, preset: str, **changes: Any) -> Config:
-        """Real data have sizes of their own, which `changes` override."""
+    def implied(self, preset: str, changes: Mapping[str, Any]) -> dict[str, Any]:
         real = changes.get("data", "simulated") != "simulated"
-        own = REAL.get(preset, {}) if real else {}
-        config = super().configure(setting, preset, **{**own, **changes})
-        if config.model in REFERENCES and not real:
+        return REAL.get(preset, {}) if real else {}
+
+    def check(self, config: Config) -> None:
+        if config.model in REFERENCES and config.data == "simulated":
             raise ValueError(f"{config.model!r} is a reference for real data.")
-        return config
 
     def data(self, config: Config, cache: pathlib.Path | None) -> Parts:
         return load(config, cache)
@@ -96,21 +95,9 @@ A point is off the cone if an eigenvalue is not positive.</p>"""
         return Score({"scores": scores}, paths)
 
     def groups(self, results: Results) -> dict[str, Results]:
-        """By setting, preset and changes; heads and learning rates of the baselines are
-        rows of one group."""
-        inner = ("head", "learning_rate")
-        shown = [
-            {**r, "changes": {k: v for k, v in r["changes"].items() if k not in inner}}
-            for r in results
-        ]
-        order = {id(new): old for new, old in zip(shown, results)}
-        return {
-            title: [order[id(r)] for r in group]
-            for title, group in by_setting(shown).items()
-        }
-
-    def compared(self, results: Results) -> Results:
-        return [result for _, _, group in by_row(results) for result in group]
+        """By setting, preset and changes; heads of the baselines are rows of one
+        group."""
+        return by_setting(results, inner=("head",))
 
     def label(self, result: dict[str, Any]) -> str:
         return label_of(result)

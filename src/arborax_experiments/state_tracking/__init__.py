@@ -109,10 +109,11 @@ class StateTrackingTask(AbstractTask):
 letters of long words; training saw short ones. Volatility: which of two speeds a path
 has, from its last state.</p>"""
 
-    def configure(self, setting, preset, **changes):
-        if changes.get("model") in ("ito", "stratonovich"):
-            changes.setdefault("data", "volatility")
-        config = super().configure(setting, preset, **changes)
+    def implied(self, preset, changes):
+        volatility = changes.get("model") in ("ito", "stratonovich")
+        return {"data": "volatility"} if volatility else {}
+
+    def check(self, config):
         if config.data not in (*WORDS, "volatility"):
             raise ValueError(
                 f"`data` must be one of {[*WORDS, 'volatility']}, got {config.data!r}."
@@ -122,7 +123,6 @@ has, from its last state.</p>"""
                 "the models 'ito' and 'stratonovich' are for `data=volatility`, the "
                 f"others for words; got {config.model!r} and {config.data!r}."
             )
-        return config
 
     def data(self, config, cache):
         """Training data by stage, and test data; targets come second."""
