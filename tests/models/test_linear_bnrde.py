@@ -294,7 +294,8 @@ def test_damped_equation(structure):
     """Against Euler steps of dY = (A_i Y + b_i) dX^i - A_i^T (A_j Y + b_j) d[X]^ij on a
     Brownian path."""
     options = dict(structure=structure, block=2, rank=1, **SMALL | dict(window=64))
-    model = M.LinearBNRDE(abx.Ito(2, 2), 1, basepoint=False, **options)
+    make = ft.partial(M.LinearBNRDE, abx.Ito(2, 2), 1, basepoint=False, **options)
+    model = make()
     # Matrices that are not skew, with a transpose that matters.
     model = eqx.tree_at(
         lambda m: m.layers[0].matrices,
@@ -316,9 +317,14 @@ def test_damped_equation(structure):
         y = y + np.einsum("d,dni->ni", dx, fields) - drift
     error = np.abs(states[-1] - y.reshape(-1)).max()
     assert error < 0.02 * np.abs(y).max(), error
-    layer = dataclasses.replace(layer, damped=False)
-    other = eqx.tree_at(lambda m: m.layers[0], model, layer).states(path)[-1]
-    assert np.abs(other - y.reshape(-1)).max() > 10 * error
+    other = make(damped=False)
+    other = eqx.tree_at(lambda m: m.layers[0].matrices, other, layer.matrices)
+    assert np.abs(other.states(path)[-1] - y.reshape(-1)).max() > 10 * error
+    # In every algebra with brackets.
+    for alg in (abx.GrossmanLarson(2, 2), abx.MuntheKaasWright(2, 2)):
+        same = M.LinearBNRDE(alg, 1, basepoint=False, **options)
+        same = eqx.tree_at(lambda m: m.layers[0].matrices, same, layer.matrices)
+        np.testing.assert_allclose(same.states(path), states, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize("damped, sign", [(True, -1), (False, 1)])

@@ -33,7 +33,7 @@ from .._xla import (
 Field = Float[Array, "... size columns blocks"]
 State = Float[Array, "... size blocks"]
 
-_RADIUS = {True: 0.6, False: 0.75}  # of the polynomials in single and in double
+_RADIUS = 0.75  # norm at which the series has reached rounding
 _NUMBERS = 2**14  # of a piece of a batch
 _SQUARINGS = 10  # bound where the number of squarings must be static
 
@@ -110,15 +110,9 @@ class Blocks:
     def exponential(self, x: Field) -> Field:
         r"""The flow $e^x - 1$ of a linear field, exact to rounding.
 
-        A Taylor polynomial of degree 16 at norm 0.75 and below (in single precision 8
-        and 0.6), then squarings, as many as the largest matrix of the batch needs.
-        Derivatives are exponentials as well: reverse mode stores `x` alone.
-
-        ??? cite "Reference"
-
-            P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an
-            optimized Taylor polynomial approximation, Mathematics 7 (2019), for degree
-            8 in three products.
+        A Taylor polynomial of degree 16 (9 in single precision) at norm 0.75 and below,
+        then squarings, as many as the largest matrix of the batch needs. Derivatives
+        are exponentials as well: reverse mode stores `x` alone.
         """
         return _Exponential(self)(x)[0]
 
@@ -129,12 +123,24 @@ def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
     of size one. If `static`, the loop of squarings has a fixed length, so that it can
     be differentiated in reverse mode, and what would need more is NaN."""
     single = jnp.finfo(norm.dtype).bits <= 32
-    _, exponent = jnp.frexp(jax.lax.stop_gradient(norm) / _RADIUS[single])
+    degree, group = (9, 3) if single else (16, 4)
+    _, exponent = jnp.frexp(jax.lax.stop_gradient(norm) / _RADIUS)
     count = jnp.clip(exponent, 0)
     scale = jnp.ldexp(jnp.ones((), norm.dtype), -count)
-    x = _stored(jtu.tree_map(lambda leaf: leaf * scale, x))
+    x = jtu.tree_map(lambda leaf: barrier(leaf * scale), x)
 
-    flow = (_degree_eight if single else _degree_sixteen)(product, x)
+    stored = ft.partial(jtu.tree_map, barrier)
+
+    # Paterson and Stockmeyer for x + x^2/2! + ..., in groups of powers up to x^group.
+    powers = [x]
+    for _ in range(group - 1):
+        powers.append(stored(product(powers[-1], x)))
+    weights = [1 / math.factorial(j) for j in range(1, degree + 1)]
+    *starts, last = range(0, degree, group)
+    flow = _combine(weights[last:], powers)
+    for start in reversed(starts):
+        low = _combine(weights[start : start + group], powers)
+        flow = stored(_add(low, product(powers[-1], flow)))
 
     def square(i, flow):
         new = _add(_add(flow, flow), product(flow, flow))
@@ -147,42 +153,6 @@ def _flow(product: Callable, x: Any, norm: Array, static: bool) -> Any:
     # The exponential of a matrix that needs more than this overflows.
     most = jnp.minimum(jnp.max(count, initial=0), jnp.finfo(norm.dtype).maxexp + 1)
     return jax.lax.fori_loop(0, most, square, flow)
-
-
-def _degree_eight(product: Callable, x: Any) -> Any:
-    """`x + x^2/2! + ... + x^8/8!` by three products."""
-    root = math.sqrt(177)
-    square = _stored(product(x, x))
-    inner = [(1 + root) / 132, (1 + root) / 528]
-    fourth = _stored(product(square, _combine(inner, [x, square])))
-    left = _stored(_combine([2 / 3, 1], [square, fourth]))
-    weights = [
-        11 * (root - 1) / 840,
-        11 * (root - 9) / 3360,
-        (89 - root) / 2240,
-    ]
-    eighth = product(left, _combine(weights, [x, square, fourth]))
-    outer = [1, (857 - 58 * root) / 630, (29 * root - 271) / 210, 1]
-    return _stored(_combine(outer, [x, square, left, eighth]))
-
-
-def _degree_sixteen(product: Callable, x: Any) -> Any:
-    """`x + x^2/2! + ... + x^16/16!` by six products: Paterson and Stockmeyer, in groups
-    of powers up to the fourth."""
-    powers, group = [x], 4
-    for _ in range(group - 1):
-        powers.append(_stored(product(powers[-1], x)))
-    weights = [1 / math.factorial(j) for j in range(1, 17)]
-    *starts, last = range(0, 16, group)
-    flow = _combine(weights[last:], powers)
-    for start in reversed(starts):
-        low = _combine(weights[start : start + group], powers)
-        flow = _stored(_add(low, product(powers[-1], flow)))
-    return flow
-
-
-def _stored(x: Any) -> Any:
-    return jtu.tree_map(barrier, x)
 
 
 def _combine(weights: list[float], elements: list) -> Any:
