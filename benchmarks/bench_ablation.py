@@ -66,7 +66,14 @@ CELLS |= {name: cell for name, cell in COMPARED.items() if name.startswith("step
 def _closed_form(depth: int) -> None:
     from arborax.lifts import _closed_forms
 
+    _shared_coefficients()  # the recursion has none
     del _closed_forms.CLOSED_FORMS[depth]
+
+
+def _shared_coefficients() -> None:
+    from arborax.lifts import _coefficients
+
+    _coefficients._same_brackets = lambda *_: False
 
 
 def _signature_of_depth_two() -> None:
@@ -112,6 +119,7 @@ def _features() -> None:
 WAYS: dict[str, Callable[[], None]] = {
     "lift 2": lambda: _closed_form(2),
     "lift 3": lambda: _closed_form(3),
+    "shared": _shared_coefficients,
     "signature 2": _signature_of_depth_two,
     "MLP": _mlp,
     "SPD": _spd,
@@ -129,10 +137,12 @@ GROUPS: dict[str, dict[str, dict[str, str]]] = {
 
 def measure(name: str, workers: dict[str, Worker], rounds: int) -> dict[str, Any]:
     """Run and compile times of one cell, by what is switched off."""
-    times: dict[str, Any] = {}
     programs = {off: worker.ask(name, 0) for off, worker in workers.items()}
-    same = programs["nothing"]
-    chosen = [off for off in workers if off == "nothing" or programs[off] != same]
+    chosen = ["nothing"]
+    chosen += [off for off in workers if programs[off] != programs["nothing"]]
+    times: dict[str, Any] = {
+        off: {"same": True} for off in workers if off not in chosen
+    }
     for turn in range(rounds):
         for off in chosen:
             worker = workers[off]
@@ -158,12 +168,11 @@ def table(group: str, results: dict[str, dict]) -> str:
         on = times["nothing"]
         ratios = []
         for off in GROUPS[group]:
-            found = times.get(off)
-            if found is None:  # the same program
-                ratios.append("")
-            else:
-                fine = "run" in found
-                ratios.append(f"{found['run'] / on['run']:.2f}" if fine else "fails")
+            found = times.get(off, {})
+            if "run" in found:
+                ratios.append(f"{found['run'] / on['run']:.2f}")
+            else:  # newer than the row, or without effect
+                ratios.append("" if "same" in found else found.get("error", "–")[:20])
         compiled = f"{on['compile']:.1f}"
         if every and "compile" in times.get("all", {}):
             compiled += f", all off {times['all']['compile']:.1f}"

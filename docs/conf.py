@@ -45,6 +45,8 @@ html_title = "arborax"
 html_favicon = "_static/favicon.svg"
 html_static_path = ["_static"]
 html_css_files = ["style.css"]
+# Summaries are fetched from the pages, which a browser refuses for files.
+html_show_search_summary = False
 
 autodoc_inherit_docstrings = False
 autodoc_member_order = "bysource"
@@ -193,12 +195,13 @@ def _api_pages():
         if not any(not name.startswith("_") for name in vars(module)):
             continue
         top = sorted(n for n in vars(module) if n[0] != "_" and hasattr(arborax, n))
-        also = ", ".join(f"`abx.{name}`" for name in top)
+        also = ", ".join(f":py:obj:`abx.{n} <arborax.{room}.{n}>`" for n in top)
         _write(
             GENERATED / "api" / f"{room}.md",
             f"# {room}\n\n{summary}\n\n"
+            + "```{eval-rst}\n"
             + (f"Also at the top level: {also}.\n\n" if also else "")
-            + f"```{{eval-rst}}\n.. automodule:: arborax.{room}\n"
+            + f".. automodule:: arborax.{room}\n"
             "   :members:\n   :imported-members:\n   :show-inheritance:\n```\n",
         )
         pages.append(f"api/{room}")

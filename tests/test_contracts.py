@@ -254,10 +254,11 @@ def _pins(name):
 
 
 def _requirements():
-    """Of the core and of each extra, with the extra's name; `bench` pins its own."""
+    """Of the core and of each extra, with the extra's name; `bench` and `rivals` pin
+    their own."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras = {"": project["dependencies"]} | project["optional-dependencies"]
-    del extras["bench"]
+    del extras["bench"], extras["rivals"]
     for extra, texts in extras.items():
         for text in texts:
             requirement = Requirement(text)

@@ -34,10 +34,11 @@ EXPERIMENTS = (
     "recovery",
     "sequences",
     "state-tracking",
+    "poses",
     "ppg-dalia",
 )
 SETTINGS = ("arborax", "paper")
-UNPUBLISHED = ("brackets", "sequences", "state-tracking")  # no setting `paper`
+UNPUBLISHED = ("brackets", "sequences", "state-tracking", "poses")  # no `paper`
 MARK = "case "  # before lines of the child that are meant for the test
 
 _PATHS = dict(
@@ -49,6 +50,7 @@ TINY: dict[str, dict[str, typing.Any]] = {
     "spd": dict(target_paths=32, test_paths=8, early=(4,), **_PATHS, **_MODEL),
     "so-rotation": dict(trajectories=16, stride=40, test_windows=4, batch=4, **_MODEL),
     "brackets": dict(paths=80, test_paths=16, features=42, batch=8),
+    "poses": dict(motions=8, windows=4, batch=4, **_MODEL),
     "recovery": dict(batch=4, **_MODEL),
     "ppg-dalia": dict(batch=2, **_MODEL),
     "sequences": dict(batch=4, features=3, **_MODEL),
@@ -73,7 +75,7 @@ MODEL_OF_OPTION = {"head": "gru", "driver": "gru", "relative": "gru"}
 UNTRAINED = (
     # The first input is zero: a basepoint, or a driver that begins at zero.
     r"(rough-bergomi|spd)/.*\.initial\.layers\[0\]\.weight",
-    r"so-rotation/bnrde.*/.*\.initial\.layers\[0\]\.weight",
+    r"(so-rotation|poses)/bnrde.*/.*\.initial\.layers\[0\]\.weight",
     r"(sequences|state-tracking)/.*\.initial(\.layers\[0\])?\.weight",
     # The cone's generator begins at the identity.
     r"spd/bnrde.*/\.model\.initial\..*",

@@ -136,6 +136,13 @@ def signature_rows():
         ),
         slow=True,
     )
+    yield row(
+        "SignatureTree.signature",
+        lambda x: abx.signature_tree(
+            abx.rough_path(TS, x, ITO, window=2, brackets="realised")
+        ).signature(0.1, 0.7),
+        slow=True,
+    )
     before = jnp.asarray(element(SH2))
     yield row("extend_signature", lambda x: abx.extend_signature(before, x, SH2))
     yield row("windowed_signature", lambda x: abx.windowed_signature(x, SH2, 2))
@@ -168,8 +175,8 @@ def signature_rows():
 
 
 def path_rows():
-    def row(name, function, at=PATH, **kw):
-        return Row("paths", name, function, at, **kw)
+    def row(name, function, at=PATH, extra={}):
+        return Row("paths", name, function, at, extra)
 
     sampled = lambda x: abx.SampledPath(TS, x)  # noqa: E731
     by_time = ft.partial(abx.windows_by_time, max_points=5)
@@ -177,6 +184,18 @@ def path_rows():
     holes = np.ones((5, 2), bool)
     holes[1, 0] = holes[3, 1] = False
     yield row("fill_missing", lambda x: abx.fill_missing(TS, x, holes))
+    yield row(
+        "SampledPath.realised_brackets",
+        lambda x: [
+            abx.SampledPath(TS, x, holes).realised_brackets(kind)
+            for kind in ("previous-tick", "hayashi-yoshida")
+        ],
+    )
+    yield row(
+        "merge_channels, SampledPath.from_list, from_channels, from_dataframe",
+        lambda x: abx.merge_channels([TS, TS], [x[:, 0], x[:, 1]]),
+        extra=without("samples are sorted and stacked on the host", *COLUMNS),
+    )
     yield row("add_time", lambda x: abx.add_time(sampled(x)))
     yield row("add_basepoint", lambda x: abx.add_basepoint(sampled(x)))
     yield row("lead_lag", lambda x: abx.lead_lag(sampled(x)))
@@ -197,6 +216,10 @@ def path_rows():
         "square_root_driver",
         lambda v: abx.square_root_driver(TS, v[0], shape=2, **variance),
         np.array([0.1]),
+    )
+    yield row(
+        "interpolate",
+        lambda x: abx.interpolate(abx.SampledPath(TS, x, lengths=4)).derivative(at),
     )
     draws = RNG.normal(size=(4, 2))
     yield row(
@@ -236,6 +259,16 @@ def geometry_rows():
     triangle = np.array([0.2, 0.1, 0.4, -0.3, 0.2, -0.1])
     yield Row("heads", "spd_from_vech", abx.spd_from_vech, triangle)
     yield Row("heads", "vech, unvech", lambda v: abx.vech(abx.unvech(v)), triangle)
+
+    def functions(v):
+        p = abx.geometry.expm(abx.unvech(v))
+        low, root = abx.geometry.cholesky(p), abx.geometry.sqrtm(p)
+        half = abx.geometry.lyapunov(root, abx.unvech(v))
+        return low, root, half, abx.geometry.logm(p)
+
+    yield Row("heads", "expm, logm, sqrtm, cholesky, lyapunov", functions, triangle)
+    clipped = lambda v: abx.geometry.clip_spectrum(abx.unvech(v), -0.1, 0.3)  # noqa: E731
+    yield Row("heads", "clip_spectrum", clipped, triangle)
 
 
 def solve_rows():
@@ -288,6 +321,24 @@ def solve_rows():
         return abx.solve(driven, jnp.zeros(3), control, args={"rates": rates}).ys
 
     yield Row("solve", "args of the fields", with_args, POINT)
+
+    def linear(x):
+        matrices = jnp.cos(jnp.arange(18.0)).reshape(2, 3, 3)
+        control = abx.rough_path(TS, x, ITO, window=2, brackets="realised")
+        sol = abx.solve(abx.LinearFields(matrices), jnp.ones(3), control)
+        return sol.ys, sol.evaluate(jnp.array([0.1, 0.7]))
+
+    yield Row("solve", "LinearFields, Magnus", linear, PATH)
+
+    def bridge(x):
+        term = abx.RoughTerm(fields, abx.rough_path(TS, x, SH2), abx.SO(3))
+        options = dict(stepsize_controller=diffrax.StepTo(jnp.asarray(TS)))
+        forward = dict(adjoint=diffrax.DirectAdjoint(), throw=False)
+        return diffrax.diffeqsolve(
+            term, abx.LogODE(), 0.0, 1.0, None, jnp.eye(3), **options, **forward
+        ).ys
+
+    yield Row("solve", "RoughTerm, LogODE (Diffrax)", bridge, PATH, slow=True)
     first_order = "the reversible adjoint has reverse mode of first order only"
     yield row(
         "reversible adjoint",
@@ -341,6 +392,8 @@ def solve_rows():
     lam = jnp.asarray(element(ITO, "primitive_size"))
     turn = lambda u: abx.SO(3).exp(jnp.eye(3), u)  # noqa: E731
     yield Row("solve", "lift", lambda u: field(turn(u), lam), POINT)
+    each = abx.lifted_fields(fields, ITO, abx.SO(3))
+    yield Row("solve", "lifted_fields", lambda u: each(turn(u)), POINT, slow=True)
     jet = abx.lift(ft.partial(fields, dim=1), scalar, abx.Euclidean(1))
     weights = jnp.asarray(element(scalar, "primitive_size"))
     yield Row("solve", "lift (MultiIndex)", lambda y: jet(y, weights), POINT[:1])
@@ -364,6 +417,22 @@ def kernel_rows():
     yield row("expected_signature", lambda x: abx.expected_signature(x, 3))
     random = once(lambda: abx.RandomFourierSignature(2, key=KEY, features=3, levels=2))
     yield row("RandomFourierSignature", lambda x: random().features(x))
+    trees = once(
+        lambda: abx.RandomFourierSignature(2, kind="branched", key=KEY, features=3)
+    )
+    yield row(
+        "RandomFourierSignature (branched)",
+        lambda x: trees().features(x, brackets="realised"),
+        slow=True,
+    )
+    rational = abx.RationalQuadraticKernel(1.0)
+    name = "signature_gram (RationalQuadraticKernel)"
+    yield row(name, gram(kind="ito", static_kernel=rational), slow=True)
+    name = "signature_gram (CustomKernel)"
+    custom = abx.CustomKernel(lambda x, y: jnp.exp(-jnp.sum((x - y) ** 2)))
+    yield row(name, gram(kind="ito", static_kernel=custom), slow=True)
+    bounded = lambda x: abx.robust_normalisation(x, SH3.weights, bound=1.5)  # noqa: E731
+    yield row("robust_normalisation", bounded, 4 * element(SH3))
     constant = without("a constant to derivatives, by contract", *COLUMNS[2:6])
     yield row("embed", lambda x: abx.embed(x, random()).mean, extra=constant)
     yield row(
@@ -393,6 +462,62 @@ def model_rows():
     )
     yield Row("models", "Reservoir", lambda x: reservoir()(path(x)), PATH)
 
+    def stream(x):
+        return follow(linear(), x, turning())
+
+    def follow(model, x, *others):
+        """Outputs of a stream, sample by sample."""
+        state, first = model.start(TS[0], x[0])
+
+        def step(state, sample):
+            return model.update(state, *sample)
+
+        _, rest = jax.lax.scan(step, state, (jnp.asarray(TS[1:]), x[1:]))
+        more = [follow(other, x) for other in others]
+        return first, rest, more
+
+    yield Row("models", "start, update", stream, PATH, slow=True)
+    ahead = abx.SampledPath(TS + 2, PATH)
+    forecast = lambda x: turning().forecast(path(x), ahead)  # noqa: E731
+    yield Row("models", "forecast", forecast, PATH, slow=True)
+    drawn = lambda ts: turning().sample(ts, 2, key=KEY)  # noqa: E731
+    yield Row("models", "sample, brownian_driver", drawn, TS, slow=True)
+    plain = {key: value for key, value in small.items() if key != "window"}
+    others = {
+        "NRDE": lambda: abx.models.NRDE(2, 1, **small),
+        "LogNCDE": lambda: abx.models.LogNCDE(2, 1, **small),
+        "NCDE": lambda: abx.models.NCDE(2, 1, **plain),
+        "NCDEpp": lambda: abx.models.NCDEpp(2, 1, **plain),
+        "GRU": lambda: abx.models.GRU(2, 1, hidden=3, width=4, key=KEY),
+        "XLSTM": lambda: abx.models.XLSTM(2, 1, size=4, heads=2, chunk=2, key=KEY),
+    }
+    for name, make in others.items():
+        one = once(make)
+        out = lambda x, one=one: one()(path(x))  # noqa: E731
+        yield Row("models", name, out, PATH, slow=True)
+
+
+def training_rows():
+    def row(name, function, at=BATCH, **kw):
+        return Row("training", name, function, at, **kw)
+
+    metrics = abx.training.metrics
+    features = once(
+        lambda: abx.training.objectives.PathFeatures(
+            np.concatenate([BATCH, 2 * BATCH, 0.5 * BATCH]),
+            kind="branched",
+            features=3,
+            cylinders=6,
+            stride=2,
+        )
+    )
+    yield row("PathFeatures, squared_distance", lambda x: features().distance(x))
+    yield row("path_statistics", metrics.path_statistics, slow=True)
+    two = lambda x: (metrics.ks(x, OTHER[:, :1]), metrics.wasserstein1(x, OTHER[:, :1]))  # noqa: E731
+    yield row("ks, wasserstein1", two, BATCH[:, :1], slow=True)
+    angle = lambda u: metrics.rotation_error(abx.SO(3).exp(jnp.eye(3), u), jnp.eye(3))  # noqa: E731
+    yield row("rotation_error, frobenius", angle, POINT)
+
 
 ROWS = (
     algebra_rows,
@@ -402,6 +527,7 @@ ROWS = (
     solve_rows,
     kernel_rows,
     model_rows,
+    training_rows,
 )
 TABLE = [row for rows in ROWS for row in rows()]
 

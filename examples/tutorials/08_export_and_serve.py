@@ -3,7 +3,7 @@
 #
 # A trained model becomes one file that runs with JAX alone, without arborax and without
 # the model's code. On this page you export a model, load it in a process without
-# arborax, and answer requests over HTTP.
+# arborax, and answer requests over HTTP. You need `pip install 'arborax[plots]'`.
 
 # %%
 import http.server

@@ -326,7 +326,7 @@ def test_command_line(result, folder, capsys, monkeypatch):
     assert (folder / "runs/rough-bergomi/report.html").exists()
     main(["models"])
     names = {"recovery", "ppg-dalia", "so-rotation", "rough-bergomi", "spd"}
-    names |= {"brackets", "sequences", "state-tracking"}
+    names |= {"brackets", "sequences", "state-tracking", "poses"}
     assert set(capsys.readouterr().out.splitlines()[-len(names) :]) == names
     main(["config", "rough-bergomi", "--preset", "paper"])
     assert "batch = 1024" in capsys.readouterr().out

@@ -267,7 +267,7 @@ HEADLINE = {
     "brackets/arborax-quick-ito-kappa_delta=1.0-22",
     "rough-bergomi/volterra-quick-bnrde-1",
     "spd/arborax-quick-bnrde-1",
-    "spd/arborax-quick-gru-head=log-learning_rate=0.01-1",
+    "spd/arborax-quick-gru-head=log-learning_rate=0.06-1",
 }
 
 

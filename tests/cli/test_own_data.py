@@ -229,8 +229,8 @@ def test_features_of_one_path_are_not_cut(here, frame, suffix):
     time."""
     data = dict(price=frame["price"][:30], size=np.linspace(0, 1, 30))
     write(f"one.{suffix}", data)
-    run(f"features one.{suffix} --rows 9 --no-progress --out one.parquet")
-    found = pyarrow.parquet.read_table("one.parquet")
+    run(f"features one.{suffix} --rows 9 --no-progress --out made.parquet")
+    found = pyarrow.parquet.read_table("made.parquet")
     assert found["path"].to_pylist() == [0]
     x = np.stack([data["price"], data["size"]], axis=1)[None]
     expected = SignatureFeatures().fit_transform(x)[0]

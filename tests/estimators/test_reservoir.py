@@ -1,5 +1,6 @@
 """Reservoir estimators: what they learn, lengths, seeds, bad input."""
 
+import dataclasses
 from typing import Any
 
 import jax.numpy as jnp
@@ -52,6 +53,26 @@ def test_padding_has_no_effect_and_seeds_have_one():
     assert np.abs(other.features(x) - model.features(x)).max() > 0.1
     same = ReservoirClassifier(**SMALL).fit(x, y)
     np.testing.assert_array_equal(same.features(x), model.features(x))
+
+
+def test_quantiles_see_marks_observed_increments_and_shared_brackets(rng):
+    """The levels are those of the states of the very paths that are fitted."""
+    x, y = oscillations(24, 0)
+    ts = np.linspace(0.0, 1.0, 40)
+    mask = rng.random(x.shape) < 0.6
+    mask[:, 0] = True
+    brackets = np.broadcast_to(0.1 * np.eye(2), (39, 2, 2))
+    for path in (
+        abx.SampledPath(ts, x, mask, finite_variation=(1,)).filled(),
+        abx.SampledPath(ts, x, brackets=brackets),
+    ):
+        model = ReservoirClassifier(**SMALL).fit(path, y)
+        scaled = model.scaling_.apply(path)
+        scaled = dataclasses.replace(scaled, ts=39 * scaled.ts, check=False)
+        states = model.model_.core.predict(abx.add_time(scaled))
+        states = np.asarray(states).reshape(-1, 32)
+        share = np.mean(states[None] < model.levels_[:, None], axis=1)
+        np.testing.assert_allclose(share, share[:, :1] + 0 * share, atol=2e-3)
 
 
 @pytest.mark.parametrize("kind", [ReservoirClassifier, ReservoirRegressor])

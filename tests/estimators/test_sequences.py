@@ -83,7 +83,7 @@ def test_units_do_not_see_what_is_held_out(name, rng):
     y = (y > 0).astype(int) if name == "classifier" else y
     kinds = dict(classifier=SequenceClassifier, regressor=SequenceRegressor)
     kind = kinds.get(name, Forecaster)
-    make = functools.partial(kind, "gru", patience=None, **QUICK | dict(average=None))
+    make = functools.partial(kind, model="gru", patience=None, **QUICK)
     fitted = make().fit(X, y)
     held = fitted.held_out_
     other, targets = X.copy(), y.copy()

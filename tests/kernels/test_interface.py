@@ -92,6 +92,27 @@ def test_missing_points_are_no_increments(kind, rng):
             np.testing.assert_allclose(split.sum(1), full.sum(1), rtol=1e-11)
 
 
+@pytest.mark.parametrize("kind", ["ito", "branched", "planar"])
+def test_left_point_sums_are_of_observed_values(kind, rng):
+    """A value filled in by interpolation is not an observation (MATH.md, section 6)."""
+    x = _paths(rng, 2, 6)
+    mask = np.ones((2, 6, 2), bool)
+    mask[:, 2, 0] = mask[:, 3, 1] = False
+    path = abx.SampledPath(jnp.linspace(0, 1, 6), x, mask)
+    held = abx.signature_gram(path.filled("forward"), x, kind, 2)
+    np.testing.assert_allclose(abx.signature_gram(path, x, kind, 2), held, rtol=1e-12)
+    with pytest.raises(ValueError, match="forward"):
+        abx.signature_gram(path.filled(), x, kind, 2)
+
+
+def test_brackets_of_marked_channels_are_refused(rng):
+    x = _paths(rng, 2, 4)
+    path = abx.SampledPath(jnp.linspace(0, 1, 4), x, finite_variation=(0,))
+    full = jnp.broadcast_to(jnp.eye(2), (2, 3, 2, 2))
+    with pytest.raises(ValueError, match="finite_variation"):
+        abx.signature_gram(path, x, "ito", 2, brackets_x=full)
+
+
 def test_time_has_no_bracket(rng):
     x = _paths(rng, 2, 6)
     path = abx.add_time(abx.SampledPath(jnp.linspace(0, 3, 6), x))

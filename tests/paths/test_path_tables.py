@@ -145,6 +145,15 @@ def test_channels_of_different_rates(rng):
     assert abs(np.sum(path.realised_brackets(), axis=0)[0, 1]) < 0.05 * truth
 
 
+def test_dates_of_channels_have_one_origin():
+    days = np.datetime64("2026-01-01") + np.arange(4)
+    path = abx.SampledPath.from_channels(
+        [(days[1:], [1.0, 2, 3]), (days[:2], [0, 1.0])]
+    )
+    np.testing.assert_array_equal(path.ts, 86400.0 * np.arange(4))
+    np.testing.assert_array_equal(path.mask, [[0, 1], [1, 1], [1, 0], [1, 0]])
+
+
 def bad(**changes):
     return lambda: abx.SampledPath.from_dataframe(
         frame().assign(**changes.pop("columns", {})), **changes

@@ -95,6 +95,37 @@ def test_padding_is_exact(rng):
     close(abx.signature(long, ITO, "realised"), abx.signature(short, ITO, "realised"))
 
 
+def test_padding_of_increments_and_supplied_brackets_is_ignored(rng):
+    """Whether brackets come with the path or beside it, and whatever the padding
+    holds."""
+    ts, xs = np.arange(8.0), rng.normal(size=(8, 2))
+    half = rng.normal(size=(7, 2, 2))
+    brackets, ticks = half @ np.swapaxes(half, 1, 2), rng.normal(size=(7, 2))
+    brackets[5:], ticks[5:] = np.nan, 3.0
+    long = abx.SampledPath(ts, xs, lengths=6, ticks=ticks)
+    short = abx.SampledPath(ts[:6], xs[:6], ticks=ticks[:5])
+    close(abx.signature(long, ITO, "realised"), abx.signature(short, ITO, "realised"))
+    given, kept = brackets, brackets[:5]
+    want = abx.signature(xs[:6], ITO, kept)
+    close(abx.signature(long, ITO, given), want)
+    close(jax.jit(lambda b: abx.signature(long, ITO, b))(given), want)
+    options = dict(window=3, basepoint=True)
+    want = abx.rough_path(None, short, ITO, brackets=kept, **options).log_signatures
+    got = abx.rough_path(None, long, ITO, brackets=given, **options).log_signatures
+    close(got[:2], want)
+    assert not np.any(got[2:])
+    with pytest.raises(ValueError, match="shape"):
+        abx.rough_path(ts, xs, ITO, brackets=brackets[:6], basepoint=True)
+
+
+def test_observed_increments_that_are_given_are_kept(rng):
+    ts, xs, mask = draw("channels", rng)
+    ticks = rng.normal(size=(TIMES - 1, 2))
+    path = abx.SampledPath(ts, xs, mask, ticks=ticks)
+    for method in ("linear", "forward"):
+        np.testing.assert_array_equal(path.filled(method).ticks, ticks)
+
+
 def test_gradients_pass_by_the_gaps(rng):
     ts, xs, mask = draw("channels", rng)
 
@@ -320,6 +351,8 @@ def test_left_point_sums_carry_missing_values_forward(rng):
         abx.signature(path.filled(), GL, "left-point")
     with pytest.raises(ValueError, match="forward"):
         abx.signature(abx.add_time(path), abx.GrossmanLarson(3, 2), "left-point")
+    with pytest.raises(ValueError, match="forward"):
+        abx.rectilinear(path.filled())
     fine = abx.add_time(path.filled("forward"))
     assert np.all(
         np.isfinite(abx.signature(fine, abx.GrossmanLarson(3, 2), "left-point"))

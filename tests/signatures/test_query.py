@@ -119,9 +119,9 @@ def test_quadratic_variation_of_asynchronous_channels():
 @pytest.mark.parametrize(
     "times, values, match",
     [
-        ([[0.0, 1.0]], [[0.0]], "as many values"),
-        ([[1.0, 0.0]], [[0.0, 1.0]], "increasing"),
-        ([[0.0, 1.0]], [[0.0, np.nan]], "finite"),
+        ([[0.0, 1.0]], [[0.0]], "one value per time"),
+        ([[1.0, 0.0]], [[0.0, 1.0]], "Sort the rows"),
+        ([[0.0, 1.0]], [[0.0, np.inf]], "infinity in row 1"),
         ([[0.0, 1.0]], [], "per channel"),
     ],
 )

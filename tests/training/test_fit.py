@@ -534,3 +534,17 @@ def test_average_of_weights(tmp_path):
     for a, b in zip(wanted, numbers(whole.model), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
     assert not leaves_equal(whole.model, iterates[-1])
+
+
+def test_average_leaves_out_weights_whose_loss_is_not_finite():
+    def loss(w, batch, key):
+        return jnp.where(w < 0.5, jnp.nan, w)
+
+    run = dict(optimiser=optax.sgd(0.15), clip=None, average=0.5, key=KEY)
+    data = np.zeros((4, 1), np.float32)
+    start = jnp.ones((), jnp.float32)
+    whole = fit(start, data, loss, steps=50, progress=False, **run)
+    assert whole.stop == "non-finite" and whole.failure["step"] == 4
+    short = fit(start, data, loss, steps=3, progress=False, **run)
+    np.testing.assert_array_equal(whole.last, short.last)
+    np.testing.assert_array_equal(whole.model, short.model)

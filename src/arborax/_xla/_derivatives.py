@@ -30,7 +30,7 @@ def first_size(args: Sequence, dims: Sequence) -> Any:
 
 class Function(abc.ABC):
     """A function of arrays, with its derivative. Instances are static data: hashable,
-    and best equal if they do the same."""
+    and equal to others that do the same, or JAX compiles them again."""
 
     @abc.abstractmethod
     def value(self, *args: Array) -> list[Array]:

@@ -21,7 +21,11 @@ from ._multi_index import MultiIndex as MultiIndex
 from ._munthe_kaas_wright import MuntheKaasWright as MuntheKaasWright
 from ._orders import to_pysiglib as to_pysiglib, to_roughpy as to_roughpy
 from ._shuffle import Shuffle as Shuffle
-from ._sparse import ProductTable as ProductTable, SparseMap as SparseMap
+from ._sparse import (
+    ProductTable as ProductTable,
+    selection as selection,
+    SparseMap as SparseMap,
+)
 from ._trees import (
     canonical as canonical,
     colours as colours,

@@ -108,7 +108,8 @@ def _series(X: Any, channels_last: bool) -> Any:
         ]
         if not channels_last:
             series = [np.asarray(as_numbers("X", part)).T for part in series]
-        widths = [np.shape(part)[1] if np.ndim(part) == 2 else 0 for part in series]
+        shapes = [getattr(part, "shape", ()) for part in series]
+        widths = [shape[1] if len(shape) == 2 else 0 for shape in shapes]
         for k, width in enumerate(widths):
             if width and widths[0] and width != widths[0]:
                 raise ValueError(

@@ -5,6 +5,7 @@ import functools as ft
 from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import jax.random as jr
 import numpy as np
@@ -96,17 +97,10 @@ class ReservoirEstimator(Saved):
         )
         # Levels are quantiles of the states of some training series, of random order.
         chosen = rng.permutation(path.batch_shape[0])[:128]
-        some = SampledPath(
-            path.ts if path.ts.ndim == 1 else path.ts[chosen],
-            path.xs[chosen],
-            mask=None if path.mask is None else path.mask[chosen],
-            lengths=np.asarray(lengths_of(path)[chosen]),
-            brackets=None if path.brackets is None else path.brackets[chosen],
-            check=False,
-        )
+        some = jax.tree.map(lambda leaf: np.asarray(leaf)[chosen], path.broadcast())
         take = ft.partial(_states, self.model_, self.scaling_, self._steps)
         states = by_blocks(take, some, self.length_, 64, True)
-        there = np.arange(self.length_) < np.asarray(some.lengths)[:, None]
+        there = np.arange(self.length_) < lengths_of(some)[:, None]
         quantiles = rng.uniform(0.1, 0.9, levels)
         self.levels_ = np.quantile(states[there], quantiles, axis=0)
         self.levels_ = self.levels_.astype(states.dtype)

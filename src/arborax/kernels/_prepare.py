@@ -1,5 +1,6 @@
 """Checked and augmented points and bracket increments, from the user's paths."""
 
+import dataclasses
 from typing import Any, Literal
 
 import equinox as eqx
@@ -77,8 +78,7 @@ def _increments_of_brackets(
     if brackets is None:
         return path.brackets
     if not isinstance(brackets, str):
-        given = SampledPath(path.ts, path.xs, path.mask, path.lengths, brackets)
-        return given.brackets
+        return dataclasses.replace(path, brackets=brackets).brackets
     if brackets == "left-point":
         return None
     if brackets == "realised":

@@ -132,7 +132,7 @@ class Reservoir(AbstractCausalModel):
             offsets = core.layers[0].matrices[:, :, -1:]
             matrices = jnp.concatenate([full, offsets], axis=2)
             if memory is not None:
-                matrices = _oscillators(matrices, memory, third)
+                matrices = _oscillators(matrices, memory, jr.clone(third))
                 start = jax.tree.map(jnp.zeros_like, core.layers[0].initial)
                 core = eqx.tree_at(lambda m: m.layers[0].initial, core, start)
             core = eqx.tree_at(lambda m: m.layers[0].matrices, core, matrices)
@@ -176,7 +176,8 @@ class Reservoir(AbstractCausalModel):
 
         - `paths`: a batch `(paths,)` of paths.
         - `targets`: `(paths, output)` for the states at the last samples, or `(paths,
-            times, output)` for those at all samples.
+            times, output)` for those at all samples. What stands after the end of a
+            path is ignored.
         - `ridge`: strength of the penalty, positive.
         - `batch`: paths whose states are computed at a time.
         """
@@ -205,8 +206,12 @@ class Reservoir(AbstractCausalModel):
         for start in range(0, number, batch):
             some = jax.tree.map(lambda x: x[start : start + batch], full)  # noqa: B023
             rows.append(np.asarray(states(self.core, some), np.float64))
-        phi = np.concatenate(rows).reshape(-1, features)
-        weight, bias = _ridge(phi, z.reshape(-1, size), float(ridge))
+        phi = np.concatenate(rows)
+        if not last and full.lengths is not None:
+            there = np.arange(times) < np.asarray(full.lengths)[:, None]
+            phi, z = phi[there], z[there]
+        z = z.reshape(-1, size)
+        weight, bias = _ridge(phi.reshape(-1, features), z, float(ridge))
         dtype = self.readout.weight.dtype
         return eqx.tree_at(
             lambda m: (m.readout.weight, m.readout.bias),

@@ -134,7 +134,8 @@ class SampledPath(eqx.Module):
 
         **Arguments:**
 
-        - `series`: pairs of arrays `(times, values)`, one per channel.
+        - `series`: pairs of arrays `(times, values)`, one per channel. Dates become
+            seconds since the first one of all channels; NaN marks a missing value.
         """
         return _from_numpy(*merge(series))
 
@@ -250,10 +251,17 @@ class SampledPath(eqx.Module):
         """The same path without mask and lengths: missing values filled by the method
         of [`arborax.fill_missing`][], padding by the last valid point and its time,
         with zero brackets. If interpolation hides observed increments, `ticks` keeps
-        them."""
+        them, and values can no longer be carried forward: that is an error."""
+        if method == "forward" and self.interpolated:
+            raise ValueError(
+                "values are to be carried forward, as in left-point sums, but the gaps "
+                "of this path were filled by interpolation. Call "
+                "`path.filled('forward')` before augmenting or cutting it, or use "
+                "brackets='realised'."
+            )
         if self.mask is None and self.lengths is None:
             return self
-        ts, xs, brackets = self.ts, self.xs, self.brackets
+        ts, xs, brackets, ticks = self.ts, self.xs, self.brackets, self.ticks
         mask = None if self.mask is None else observed_mask(xs, self.mask)
         if self.lengths is not None:
             valid = valid_points(jnp, self, self.lengths)
@@ -263,19 +271,17 @@ class SampledPath(eqx.Module):
             else:
                 mask = mask & jnp.broadcast_to(valid[..., None], mask.shape)
             if brackets is not None:
-                inside = valid[..., 1:, None, None]
-                shape = jnp.broadcast_shapes(brackets.shape, inside.shape)
-                inside, brackets = (
-                    jnp.broadcast_to(a, shape) for a in (inside, brackets)
-                )
-                brackets = jnp.where(inside, brackets, 0)
+                brackets = jnp.where(valid[..., 1:, None, None], brackets, 0)
+            if ticks is not None:
+                ticks = jnp.where(valid[..., 1:, None], ticks, 0)
         if mask is None:
-            return derived(self, ts, xs, brackets, self.ticks)
+            return derived(self, ts, xs, brackets, ticks)
         observed = xs
         xs = fill(ts, observed, mask, method)
         if method == "forward":
-            return derived(self, ts, xs, brackets)
-        ticks = jnp.diff(fill(ts, observed, mask, "forward"), axis=-2)
+            return derived(self, ts, xs, brackets, ticks)
+        if ticks is None:
+            ticks = jnp.diff(fill(ts, observed, mask, "forward"), axis=-2)
         filled = derived(self, ts, xs, brackets, ticks)
         return dataclasses.replace(filled, interpolated=True, check=False)
 

@@ -154,15 +154,14 @@ def merge(series: Any) -> Samples:
             f"{shown(series)}."
         )
     clocks, columns = [], []
-    for k, pair in enumerate(series):
-        times, values = pair
-        times = _as_times(f"series[{k}]", times)
-        _check_rising(f"`series[{k}]`", times)
-        values = _as_rows(f"series[{k}]", values)
+    for k, (times, values) in enumerate(_from_one_date(series)):
+        times = _as_times(f"times of channel {k}", times)
+        _check_rising(f"channel {k}", times)
+        values = _as_rows(f"values of channel {k}", values)
         if values.shape != (len(times), 1):
             raise ValueError(
-                f"`series[{k}]` has {len(times)} times and values of shape "
-                f"{values.shape}; one channel has one value per time."
+                f"channel {k} has {len(times)} times and values of shape "
+                f"{values.shape}; it needs one value per time."
             )
         clocks.append(times)
         columns.append(values[:, 0])
@@ -173,6 +172,15 @@ def merge(series: Any) -> Samples:
         xs[np.searchsorted(ts, times), k] = column
     mask = ~np.isnan(xs)
     return ts, np.where(mask, xs, 0), mask, None
+
+
+def _from_one_date(series: Sequence[Any]) -> Sequence[Any]:
+    """The pairs, with dates counted from the first date of all channels."""
+    dates = [np.asarray(times) for times, _ in series]
+    if not all(times.dtype.kind == "M" and times.size for times in dates):
+        return series
+    first = np.fmin.reduce(np.concatenate([times.ravel() for times in dates]))
+    return [(times - first, values) for times, (_, values) in zip(dates, series)]
 
 
 def read_frame(

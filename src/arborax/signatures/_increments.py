@@ -1,5 +1,6 @@
 """From a sampled path and its brackets to increments of letters."""
 
+import dataclasses
 import functools as ft
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from .._inputs import as_floating, as_values, is_suffix
+from .._inputs import as_floating, as_real, as_values, is_suffix
 from .._values import is_concrete, refuse
 from .._xla import all_finite, scale
 from ..algebra import AbstractHopfAlgebra, AbstractWordAlgebra
@@ -104,7 +105,7 @@ def read_path(path: Any, alg: AbstractHopfAlgebra, brackets: Any) -> Steps:
             "for the canonical (Stratonovich) lift use Shuffle"
         )
     faults = _check_finite(values, given)
-    if _is_array(brackets):
+    if is_array(brackets):
         brackets, more = _check_brackets(brackets, values, marks)
         faults = faults + more
     elif isinstance(path, SampledPath) and brackets == "realised":
@@ -119,22 +120,26 @@ def is_left_point(brackets: Any) -> bool:
     return isinstance(brackets, str) and brackets == "left-point"
 
 
-def _is_array(brackets: Any) -> bool:
+def is_array(brackets: Any) -> bool:
     return brackets is not None and not isinstance(brackets, str)
 
 
 def _fill(path: SampledPath, brackets: Any) -> tuple[SampledPath, Any]:
     """A path without gaps, and the brackets that are meant."""
     if is_left_point(brackets):
-        if path.interpolated:
-            raise ValueError(
-                "left-point sums need observed values, but the gaps of this path were "
-                "filled by interpolation. Call `path.filled('forward')` before "
-                "augmenting or cutting it, or use brackets='realised'."
-            )
         return path.filled("forward"), brackets
+    if path.lengths is not None and is_array(brackets):
+        path, brackets = with_brackets(path, brackets), None
     path = path.filled()
     return path, path.brackets if brackets is None else brackets
+
+
+def with_brackets(path: SampledPath, brackets: Any) -> SampledPath:
+    """The path with these brackets, of which it ignores those of padding."""
+    brackets = as_real("brackets", brackets)
+    if brackets.dtype != path.xs.dtype:
+        brackets = brackets.astype(path.xs.dtype)
+    return dataclasses.replace(path, brackets=brackets)
 
 
 def _check_finite(values: Array, given: Any) -> list[tuple[Array, str]]:

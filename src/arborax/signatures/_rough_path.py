@@ -18,7 +18,7 @@ from ..paths import (
     windows_by_points,
     windows_by_time,
 )
-from ._increments import is_left_point, read_path
+from ._increments import is_array, is_left_point, read_path, with_brackets
 from ._signature import expanding_log_of_steps, log_signature_of_steps
 
 
@@ -206,10 +206,11 @@ def rough_path(
     if brackets is None and alg.calculus == "stratonovich":
         # Stratonovich calculus has no use for the brackets of the samples.
         path = dataclasses.replace(path, brackets=None, check=False)
+    elif is_array(brackets):
+        path, brackets = with_brackets(path, brackets), None
     left_point = is_left_point(brackets)
     lengths = path.lengths
-    if not (left_point and path.interpolated):  # which `read_path` refuses
-        path = path.filled("forward" if left_point else "linear")
+    path = path.filled("forward" if left_point else "linear")
     if basepoint:
         path = add_basepoint(path)
         lengths = None if lengths is None else lengths + 1

@@ -307,8 +307,8 @@ def signature_from_increments(
 
 
 def product_levels(
-    alg: AbstractHopfAlgebra, group: Float[Array, "*lead count size"]
-) -> list[Float[Array, "*lead count size"]]:
+    alg: AbstractHopfAlgebra, group: Float[Array, "..."]
+) -> list[Float[Array, "..."]]:
     """Products of 1, 2, 4, .. neighbouring elements, the last of all of them."""
     levels = [group]
     while group.shape[-2] > 1:

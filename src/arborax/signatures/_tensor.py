@@ -29,8 +29,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import apply_rows, in_pieces, is_symbolic, outer, running_sums
-from ..algebra import AbstractWordAlgebra, SparseMap
-from ._words import selection
+from ..algebra import AbstractWordAlgebra, selection, SparseMap
 
 
 _CACHE = 2**21  # bytes of streams that fit into the cache of a CPU

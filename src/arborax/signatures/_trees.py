@@ -9,8 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from .._xla import apply_rows, running_sums
-from ..algebra import AbstractHopfAlgebra, SparseMap
-from ._words import selection
+from ..algebra import AbstractHopfAlgebra, selection, SparseMap
 
 
 @ft.cache

@@ -5,19 +5,12 @@ Rows are contiguous, so products, gathers and scatters over words run at memory 
 """
 
 import functools as ft
-from collections.abc import Sequence
 
 import jax.numpy as jnp
 import numpy as np
 
 from .._xla import apply_rows
-from ..algebra import AbstractWordAlgebra, SparseMap
-
-
-def selection(rows: Sequence[int] | np.ndarray, size: int) -> SparseMap:
-    """The map that takes these rows of `size` ones."""
-    count = len(rows)
-    return SparseMap(np.arange(count), rows, np.ones(count), (count, size))
+from ..algebra import AbstractWordAlgebra, selection, SparseMap
 
 
 @ft.cache

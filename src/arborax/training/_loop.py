@@ -353,8 +353,7 @@ class Run:
 
     def result(self, stop: StopReason) -> FitResult:
         """The result of the run."""
-        failed = self.failure is not None and self.state.averaged is None
-        last = self.state.good if failed else self.shown
+        last = self.shown if self.failure is None else self.state.good
         chosen = last if self.best_params is None else self.best_params
         validated = self.best_params is not None
         clock = self.clock

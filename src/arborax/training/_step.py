@@ -21,8 +21,9 @@ from ._distributed import Placement
 
 
 class TrainState(NamedTuple):
-    """The state that a step changes. `good` are the last parameters whose loss was
-    finite, `averaged` their moving average, if one is kept."""
+    """The state that a step changes. `averaged` is the moving average of the
+    parameters, if one is kept; `good` are they, or it, when the loss was last finite.
+    """
 
     params: Any
     good: Any
@@ -109,6 +110,7 @@ class CompiledStep:
                 grads, state.opt_state, state.params, value=loss
             )
             params = optax.apply_updates(state.params, updates)
+        shown = state.params if state.averaged is None else state.averaged
         good_loss = jnp.isfinite(loss) & ~state.failed
         ok = good_loss & jnp.isfinite(norm)
         # After a failure the state is frozen, so the host may find out some steps
@@ -116,7 +118,7 @@ class CompiledStep:
         new = TrainState(
             params=_select(ok, params, state.params),
             averaged=_select(ok, self._mean(state, params), state.averaged),
-            good=_select(good_loss, state.params, state.good),
+            good=_select(good_loss, shown, state.good),
             opt_state=_select(ok, opt_state, state.opt_state),
             step=state.step + ok.astype(jnp.int32),
             failed=state.failed | ~ok,

@@ -1,4 +1,5 @@
-"""Experiment `so-rotation`: forecast orientations, from simulation to recordings."""
+"""Experiments `so-rotation` and `poses`: forecasts of orientations and of rigid
+motions, from simulation to recordings."""
 
 from .config import Config as Config
 from .extrapolators import (
@@ -18,10 +19,8 @@ from .learned_extrapolators import (
     SavitzkyGolay as SavitzkyGolay,
 )
 from .models import FRONTS as FRONTS, make_model as make_model
-from .motions import (
-    broad_motion as broad_motion,
-    broad_positions as broad_positions,
-)
+from .motions import broad_motion as broad_motion
+from .poses import PoseTask as PoseTask
 from .savitzky_golay import SavitzkyGolayRotation as SavitzkyGolayRotation
 from .task import RotationTask as RotationTask
 from .windows import (
@@ -32,4 +31,4 @@ from .windows import (
 )
 
 
-TASKS = (RotationTask(),)
+TASKS = (RotationTask(), PoseTask())

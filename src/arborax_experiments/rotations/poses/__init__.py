@@ -17,8 +17,8 @@ from arborax.geometry import Euclidean, Product, SE
 from arborax.paths import SampledPath
 from arborax.training import metrics
 
-from ..baselines import baseline
-from ..harness import (
+from ...baselines import baseline
+from ...harness import (
     AbstractTask,
     by_model,
     mean_cells,
@@ -28,7 +28,8 @@ from ..harness import (
     Table,
     TrainingConfig,
 )
-from ..rotations import broad_motion, broad_positions, FilterBank
+from ..filter_bank import FilterBank
+from ..motions import broad_motion, broad_positions
 
 
 GEOMETRY, EYE = SE(3), np.eye(4, dtype=np.float32)
@@ -261,7 +262,7 @@ def cells(rows: list[dict[str, list[float]]]) -> list[str]:
     return mean_cells([v for values in one.values() for v in values] for one in found)
 
 
-def together(rotations: Array, positions: Array) -> Float[Array, "times 4 4"]:
+def together(rotations: Any, positions: Any) -> Float[Array, "*batch 4 4"]:
     """Matrices of SE(3)."""
     top = jnp.concatenate([rotations, positions[..., None]], axis=-1)
     row = jnp.broadcast_to(jnp.asarray(EYE[3], top.dtype), (*top.shape[:-2], 1, 4))
@@ -275,7 +276,7 @@ def simulated(config: Config, rate: float, part: int) -> np.ndarray:
     seed = [42, part, int(rate)]
     turns = broad_motion(count, config.points, rate, seed=seed)
     moves = broad_positions(count, config.points, rate, seed=[*seed, 1])
-    return np.asarray(together(jnp.asarray(turns), jnp.asarray(moves)), np.float32)
+    return np.asarray(together(turns, moves), np.float32)
 
 
 def recorded(recording: Recording, rate: float, points: int) -> np.ndarray:
@@ -331,6 +332,3 @@ def scored(model: Any, batch: tuple) -> list[float]:
     """Mean angle in degrees and distance in mm."""
     found = _mean_errors(model, tuple(map(jnp.asarray, batch)))
     return [float(f"{float(v):.6g}") for v in found]
-
-
-TASKS = (PoseTask(),)
