@@ -194,6 +194,12 @@ def control(container, ts, xs, alg, knots, brackets, window, s):
     return out, out.log_signature(out.t0, out.t0 + s, 0)
 
 
+def query(ts, xs, alg, brackets, s, t):
+    """A log-signature over any interval."""
+    whole = abx.rough_path(ts, xs, alg, brackets=brackets)
+    return abx.signature_tree(whole).log_signature(s, t)
+
+
 def sde(y0, ts, drift, diffusion, **options):
     """A few paths; `drift` and `diffusion` are factors, or callables of their own."""
     wrapped = [
@@ -322,6 +328,31 @@ CASES = [
     ("signature", either(abx.signature), ALGEBRAIC),
     ("log_signature", either(abx.log_signature), ALGEBRAIC),
     ("expanding_signature", either(abx.expanding_signature), ALGEBRAIC),
+    ("expanding_log_signature", either(abx.expanding_log_signature), ALGEBRAIC),
+    (
+        "signature_tree",
+        query,
+        dict(
+            ts=times,
+            xs=values,
+            alg=algebras,
+            brackets=modes,
+            s=mostly(st.sampled_from([0.0, 0.3]), st.sampled_from([-1.0, None, "0"])),
+            t=mostly(st.sampled_from([0.3, 2.0]), st.sampled_from([0.1, 9.0, np.nan])),
+        ),
+    ),
+    (
+        "merge_channels",
+        lambda t, x, marks: abx.merge_channels(
+            [t, [0.5, 1.0]], [x, [1.0, 2.0]], finite_variation=marks
+        ),
+        dict(t=times, x=spoilt(arrays(4)), marks=marks),
+    ),
+    (
+        "hayashi_yoshida",
+        on_path(lambda p, estimator: p.realised_brackets(estimator)),
+        PATH | dict(estimator=mostly(st.just("hayashi-yoshida"), counts)),
+    ),
     (
         "windowed_signature",
         either(abx.windowed_signature),

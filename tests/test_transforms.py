@@ -442,7 +442,9 @@ def kernel_rows():
 
 
 def model_rows():
-    small = dict(hidden=3, width=4, depth=1, initial_depth=1, window=2, key=KEY)
+    small: dict[str, Any] = dict(
+        hidden=3, width=4, depth=1, initial_depth=1, window=2, key=KEY
+    )
     model = once(lambda: abx.models.BNRDE(ITO, 1, brackets="realised", **small))
     turning = once(lambda: abx.models.BNRDE(SH2, geometry=abx.SO(3), **small))
     path = lambda x: abx.SampledPath(TS, x)  # noqa: E731

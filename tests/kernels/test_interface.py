@@ -176,6 +176,9 @@ def test_robust_normalisation(rng):
     at, h = jnp.asarray(4.0), 1e-5
     slope = (loss(at + h) - loss(at - h)) / (2 * h)
     np.testing.assert_allclose(jax.grad(loss)(at), slope, rtol=1e-6)
+    first = jax.grad(loss)
+    curve = (first(at + h) - first(at - h)) / (2 * h)
+    np.testing.assert_allclose(jax.hessian(loss)(at), curve, rtol=1e-6)
 
 
 @pytest.mark.parametrize(

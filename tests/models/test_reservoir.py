@@ -80,3 +80,12 @@ def test_targets_at_all_samples_and_bad_requests():
     wild = M.Reservoir(abx.Ito(3, 2), 1, hidden=8, scale=1e6, window=4, key=jr.key(0))
     with pytest.raises(ValueError, match="finite"):
         wild.fit(paths, z)
+
+
+@pytest.mark.parametrize("structure", ["dense", "diagonal", "low-rank"])
+def test_no_random_key_is_used_twice(structure):
+    with jax.debug_key_reuse(True):
+        options: dict = dict(hidden=4, brackets="realised")
+        alg, key, other = abx.Ito(2, 2), jr.key(0), jr.key(1)
+        M.LinearBNRDE(alg, 1, structure=structure, key=key, **options)
+        M.Reservoir(alg, 1, memory=(0.1, 1.0), key=other, **options)

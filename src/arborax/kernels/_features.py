@@ -3,14 +3,13 @@
 import math
 from typing import Any, Literal
 
-import jax
 import jax.lax as lax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from .._inputs import as_floating, as_number, as_numbers
-from .._xla import scan
+from .._xla import custom_jvp, scan
 from ..algebra import (
     AbstractHopfAlgebra,
     GrossmanLarson,
@@ -87,6 +86,41 @@ def feature_weights(
     return weights[_trees(alg)] if inner_product == "trees" else weights
 
 
+def _excess(z: Array, norms: Array, target: Array) -> tuple[Array, Array]:
+    """`sum_k z^k norms_k - target`, and its derivative in `z`."""
+    ks = jnp.arange(1, norms.shape[-1] + 1, dtype=z.dtype)
+    ks = ks.reshape((1,) * z.ndim + (-1,))
+    value = jnp.sum(z[..., None] ** ks * norms, axis=-1) - target
+    return value, jnp.sum(ks * z[..., None] ** (ks - 1) * norms, axis=-1)
+
+
+@custom_jvp
+def _dilation(norms: Array, target: Array) -> Array:
+    """The zero `z` of the excess, at most one; `z` is the square of a dilation."""
+
+    def halve(_, ends):
+        low, high = ends
+        mid = (low + high) / 2
+        above = _excess(mid, norms, target)[0] > 0
+        return jnp.where(above, low, mid), jnp.where(above, mid, high)
+
+    ends = (jnp.zeros_like(target), jnp.ones_like(target))
+    low, high = lax.fori_loop(0, jnp.finfo(norms.dtype).nmant + 4, halve, ends)
+    z = (low + high) / 2
+    value, slope = _excess(z, norms, target)  # a Newton step
+    step = value / jnp.where(slope > 0, slope, 1)
+    return jnp.clip(z - jnp.where(slope > 0, step, 0), 1e-12, 1.0)
+
+
+@_dilation.defjvp
+def _dilation_jvp(primals, tangents):
+    z = _dilation(*primals)
+    change, _ = _excess(z, *tangents)
+    _, slope = _excess(z, *primals)
+    change = change / jnp.where(slope > 0, slope, 1)
+    return z, -jnp.where(slope > 0, change, 0)
+
+
 def robust_normalisation(
     features: Float[Array, "... features"],
     weights: np.ndarray,
@@ -129,7 +163,6 @@ def robust_normalisation(
     message = "The features hold NaN or infinity: use smaller paths."
     features = refuse_beyond(features, float("inf"), message)
     depth = int(np.max(weights))
-    dtype = features.dtype
     norms = jnp.stack(
         [
             jnp.sum(jnp.square(features[..., np.flatnonzero(weights == k)]), axis=-1)
@@ -141,30 +174,8 @@ def robust_normalisation(
     capped = jnp.maximum(total, bound)
     beyond = bound + bound * (1 - (bound / capped) ** power) / power
     target = jnp.where(total > bound, beyond, total) - 1
-    ks = jnp.arange(1, depth + 1, dtype=dtype)
-
-    def excess(z, norms, target):  # z = lambda^2
-        powers = z[..., None] ** ks.reshape((1,) * z.ndim + (-1,))
-        return jnp.sum(powers * norms, axis=-1) - target
-
-    fixed, goal = lax.stop_gradient((norms, target))
-
-    def halve(_, ends):
-        low, high = ends
-        mid = (low + high) / 2
-        above = excess(mid, fixed, goal) > 0
-        return jnp.where(above, low, mid), jnp.where(above, mid, high)
-
-    ends = (jnp.zeros_like(goal), jnp.ones_like(goal))
-    low, high = lax.fori_loop(0, jnp.finfo(dtype).nmant + 4, halve, ends)
-    z = (low + high) / 2
-    slope = jax.vmap(jax.grad(excess))(
-        z.reshape(-1), fixed.reshape(-1, depth), goal.reshape(-1)
-    ).reshape(z.shape)
-    # One Newton step: polishes the root and carries its exact derivative.
-    step = excess(z, norms, target) / jnp.where(slope > 0, slope, 1)
-    root = jnp.clip(z - jnp.where(slope > 0, step, 0), 1e-12, 1.0)
+    root = _dilation(norms, target)
     root = jnp.where(total > bound, root, 1)
-    exponents = jnp.asarray(weights, dtype) / 2
+    exponents = jnp.asarray(weights, features.dtype) / 2
     factors = root[..., None] ** exponents.reshape((1,) * root.ndim + (-1,))
     return features * factors

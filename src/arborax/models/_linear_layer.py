@@ -54,15 +54,19 @@ class LinearLayer(eqx.Module):
         hidden = blocks.size * blocks.count
         self.alg, self.blocks = alg, blocks
         self.contractive, self.damped = contractive, damped
-        self.matrices = _small_rotations(blocks, alg.dim, first, second, dtype)
         self.factors = None
         if rank:
             scale = math.sqrt(_SCALE / (rank * hidden))
             shape = (2, alg.dim, hidden, rank)
-            self.factors = scale * jr.normal(first, shape, self.matrices.dtype)
-            offsets = self.matrices[:, :, blocks.width :]
-            diagonal = jnp.zeros_like(self.matrices[:, :, :1])
-            self.matrices = jnp.concatenate([diagonal, offsets], axis=2)
+            self.factors = scale * jr.normal(first, shape, dtype)
+            matrices = jnp.zeros((alg.dim, hidden, 1, 1), dtype)
+        else:
+            matrices = _small_rotations(blocks, alg.dim, first, dtype)
+        if blocks.affine:
+            shape = (alg.dim, blocks.size, 1, blocks.count)
+            offsets = jr.normal(second, shape, matrices.dtype) / math.sqrt(alg.dim)
+            matrices = jnp.concatenate([matrices, offsets], axis=2)
+        self.matrices = matrices
         self.initial = eqx.nn.Linear(alg.dim, hidden, dtype=dtype, key=third)
         self.norm = self.gate = None
         if normalise:
@@ -122,21 +126,15 @@ class LinearLayer(eqx.Module):
 
 
 def _small_rotations(
-    blocks: Blocks, channels: int, first: PRNGKeyArray, second: PRNGKeyArray, dtype: Any
+    blocks: Blocks, channels: int, key: PRNGKeyArray, dtype: Any
 ) -> Float[Array, "channels size columns blocks"]:
-    """Skew matrices, of norm about `_SCALE`, and offsets."""
+    """Skew matrices, of norm about `_SCALE`."""
     size, count = blocks.size, blocks.count
     scale = _SCALE / math.sqrt(max(size - 1, 1))
     if blocks.rotation:
-        angles = scale * jr.normal(first, (channels, 1, 1, count), dtype)
-        matrices = jnp.concatenate([jnp.zeros_like(angles), angles], axis=1)
-    elif size == 1:
-        matrices = scale * jr.normal(first, (channels, 1, 1, count), dtype)
-    else:
-        full = jr.normal(first, (channels, size, size, count), dtype)
-        matrices = scale * math.sqrt(0.5) * (full - jnp.swapaxes(full, 1, 2))
-    if not blocks.affine:
-        return matrices
-    offsets = jr.normal(second, (channels, size, 1, count), matrices.dtype)
-    offsets = offsets / math.sqrt(channels)
-    return jnp.concatenate([matrices, offsets], axis=2)
+        angles = scale * jr.normal(key, (channels, 1, 1, count), dtype)
+        return jnp.concatenate([jnp.zeros_like(angles), angles], axis=1)
+    if size == 1:
+        return scale * jr.normal(key, (channels, 1, 1, count), dtype)
+    full = jr.normal(key, (channels, size, size, count), dtype)
+    return scale * math.sqrt(0.5) * (full - jnp.swapaxes(full, 1, 2))

@@ -132,7 +132,7 @@ class Reservoir(AbstractCausalModel):
             offsets = core.layers[0].matrices[:, :, -1:]
             matrices = jnp.concatenate([full, offsets], axis=2)
             if memory is not None:
-                matrices = _oscillators(matrices, memory, third)
+                matrices = _oscillators(matrices, memory, jr.clone(third))
                 start = jax.tree.map(jnp.zeros_like, core.layers[0].initial)
                 core = eqx.tree_at(lambda m: m.layers[0].initial, core, start)
             core = eqx.tree_at(lambda m: m.layers[0].matrices, core, matrices)
