@@ -142,8 +142,7 @@ def ours(problem, steps, weak=False):
     knots = jnp.linspace(0.0, 1.0, n + 1)
     h = jnp.full((n, 1), 1 / n)
     alg = abx.Shuffle(d + 1, 3) if weak else abx.Ito(d + 1, 2)
-    solver = abx.Heun() if problem.flat else abx.CFEES25()
-    solver = abx.CF4() if weak else solver
+    solver = abx.CF4() if weak else abx.CFEES25()
 
     def fields(y):
         drift, v = problem.drift(y), problem.diffusion(y).T
@@ -587,7 +586,7 @@ def describe(document):
         f"{behind(document['cells'], gains)}. Milstein's scheme by hand, with the "
         "same areas, is faster than `solve_sde` in these rows, by the factor in "
         f"parentheses: {', '.join(faster) or 'none'}. It needs one stage per step "
-        "where the log-ODE needs two, and exists in flat space only. Areas, where "
+        "where the log-ODE needs three, and exists in flat space only. Areas, where "
         '`solve_sde` and Milstein draw any, are those of `levy_area="davie"`.',
     ]
     weak_lines = [

@@ -49,7 +49,8 @@ def _markdown(
     return f"{_rows(header, lines)}\n\n{_made(results)}"
 
 
-def _rows(header: list[str], lines: list[tuple[str, list[str]]]) -> str:
+def _rows(header: Iterable[str], lines: list[tuple[str, list[str]]]) -> str:
+    header = list(header)
     out = [header, ["---"] * len(header), *([label, *cells] for label, cells in lines)]
     return "\n".join("| " + " | ".join(row) + " |" for row in out)
 
@@ -437,6 +438,7 @@ PLACES: list[tuple[str, str, Callable[[], str]]] = [
     ("docs/which-objective.md", "objectives", objectives_short),
     ("docs/which-objective.md", "brackets", brackets_ranges),
     ("docs/guides/rotations.md", "table", lambda: printed("so-rotation")),
+    ("docs/guides/rotations.md", "poses", lambda: printed("poses")),
     ("docs/guides/spd.md", "table", lambda: printed("spd")),
 ]
 

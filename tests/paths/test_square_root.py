@@ -100,6 +100,34 @@ def test_heston_call(paths, windows, given, exact):
     assert abs(payoff.mean() - exact) < 2 * error
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("windows, bias", [(16, 1.27), (64, 0.89)])
+def test_bias_of_a_root_in_the_coefficients(windows, bias):
+    """The figures in docs/guides/monte-carlo.md, within four standard errors."""
+    kappa, theta, sigma, rho = HESTON.values()
+
+    def drift(y):
+        return jnp.stack([jnp.zeros_like(y[0]), kappa * (theta - y[1])])
+
+    def diffusion(y):
+        root = jnp.sqrt(jnp.maximum(y[1], 1e-8))
+        price = jnp.stack([root * y[0], jnp.zeros_like(root)])
+        return jnp.stack([price, sigma * root * jnp.array([rho, (1 - rho**2) ** 0.5])])
+
+    sol = abx.solve_sde(
+        drift,
+        diffusion,
+        jnp.array([100.0, V0]),
+        jnp.array([0.0, 1.0]),
+        key=jr.key(0),
+        paths=200_000,
+        windows=windows,
+    )
+    payoff = np.maximum(sol.ys[:, -1, 0] - 100, 0)
+    print(f"bias {payoff.mean() - 5.98671:.3f}")
+    assert abs(payoff.mean() - 5.98671 - bias) < 4 * payoff.std() / len(payoff) ** 0.5
+
+
 @pytest.mark.parametrize("given, exact", [(HESTON, 5.98671), (MILDER, 7.19255)])
 def test_two_closed_forms(given, exact):
     for form in (heston_call, by_probabilities):

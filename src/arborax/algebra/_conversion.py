@@ -160,7 +160,7 @@ def _eliminate(matrix: np.ndarray) -> np.ndarray:
         for part in (left, right):
             part[pivot] = {k: scale * v for k, v in part[pivot].items()}
         for k in (*free, *pivots[:-1]):
-            factor = left[k].get(column)
+            factor = left[k].get(column, Fraction(0))
             for part in (left, right) if factor else ():
                 part[k] = _minus(part[k], factor, part[pivot])
     for column, pivot in enumerate(pivots):

@@ -223,9 +223,9 @@ def _csv_batches(file: pathlib.Path, columns: Columns) -> Iterator[pa.Table]:
             types[name] = pa.float64()
 
     group = columns.group
-    counted = group is not None and pa.types.is_integer(types[group])
-    if counted:
-        types[group] = pa.string()
+    counted = False
+    if group is not None and pa.types.is_integer(types[group]):
+        counted, types[group] = True, pa.string()
 
     def batches(types: dict[str, Any]) -> Iterator[pa.Table]:
         convert = pyarrow.csv.ConvertOptions(

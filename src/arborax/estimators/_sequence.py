@@ -164,9 +164,10 @@ class SequenceEstimator(TrainedEstimator):
             seed = int(jr.randint(key, (), 0, 2**31 - 1))
             if stratify is not None and size < len(np.unique(stratify)):
                 stratify = None
-            rows, held = train_test_split(
+            parts = train_test_split(
                 rows, test_size=size, random_state=seed, stratify=stratify
             )
+            rows, held = map(np.asarray, parts)
             self.held_out_ = np.sort(held)
         self.scaling_ = Scaling.of(path, standardise, rows)
         return rows

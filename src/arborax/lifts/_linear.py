@@ -68,9 +68,10 @@ def lift_matrices(
     $$\Omega = \sum_i A_i x^i + \sum_{i<j} a_{ij} (A_j A_i - A_i A_j)
         - \frac12 \sum_{ij} B^{ij} A_i A_j .$$
 
-    If `damped`, an Itô equation has the further term $-\sum_{ij} A_i^\top A_j Y\,
-    d[X]^{ij}$, and $\Omega$ the term $-\sum_{ij} B^{ij} A_i^\top A_j$; weights above
-    two are as they were.
+    If `damped`, an Itô equation has the further term $-\kappa \sum_{ij} A_i^\top A_j
+    Y\, d[X]^{ij}$, and $\Omega$ the term $-\kappa \sum_{ij} B^{ij} A_i^\top A_j$, with
+    numbers $\kappa$ that go from 1 for the first block to 1/2 for the last one; weights
+    above two are as they were.
 
     Cost: `dim^depth` products of matrices, for any number of windows.
     """
@@ -86,6 +87,8 @@ def lift_matrices(
             # The sum over both orders has no part in areas, and twice -B/2 in brackets.
             turned = blocks.adjoint_product(matrices[:, None], matrices[None])
             turned = turned + jnp.swapaxes(turned, 0, 1)
+            strengths = jnp.linspace(1, 0.5, blocks.count, dtype=turned.dtype)
+            turned = turned * strengths.reshape((1,) * (turned.ndim - 1) + (-1,))
             fields = level + turned.reshape(-1, *shape)
         terms.append(apply_rows(table, fields.reshape(fields.shape[0], -1)))
     return ft.reduce(jnp.add, terms).reshape(-1, *shape)

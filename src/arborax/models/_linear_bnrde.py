@@ -68,10 +68,12 @@ class LinearBNRDE(AbstractControlModel):
     sees the quadratic variation. By default an Itô model is `damped`: it solves
 
     $$dY = \sum_i (A_i Y + b_i)\, dX^i
-        - \sum_{ij} A_i^\top (A_j Y + b_j)\, d[X]^{ij} ,$$
+        - \kappa \sum_{ij} A_i^\top (A_j Y + b_j)\, d[X]^{ij} ,$$
 
-    and $A_i$ in the last sum of $\Omega$ becomes $A_i + 2 A_i^\top$. The states of skew
-    matrices then shrink where those of the first equation grow, at the same rate.
+    and $A_i$ in the last sum of $\Omega$ becomes $A_i + 2 \kappa A_i^\top$. The numbers
+    $\kappa$ go from 1 for the first block to 1/2 for the last one. If the matrices are
+    skew, the first block shrinks where the equation above would grow, at the same rate,
+    and the last keeps its length.
 
     The matrices of all windows are computed and
     exponentiated at once; only their product is sequential, and `mode="associative"`

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, ArrayLike, Float, PRNGKeyArray
 
 from .._inputs import as_choice, as_count, as_key, as_shape
+from .._xla import barrier
 from ._brownian import grid_steps
 
 
@@ -99,6 +100,8 @@ def brownian_areas(
     noise, rest = jr.split(key)
     count = 1 if method is None else 3 if method == "foster" and pairs else 2
     normal = jr.normal(noise, (count, *shape, steps, dim), dtype)
+    if pairs and method:
+        normal = barrier(normal)  # areas use each number several times
     w = normal[0]
     bridge = jnp.zeros_like(w) if method is None else normal[1] / math.sqrt(12)
     if not (pairs and method):

@@ -23,7 +23,7 @@ from ._checks import as_state, check_calculus
 from ._equation import Equation, read_equation
 from ._low_storage import CF4, CFEES25
 from ._results import RESULTS, throw_failure
-from ._runge_kutta import as_solver, Heun
+from ._runge_kutta import as_solver
 from ._solution import Solution
 from ._solve import solve
 
@@ -123,8 +123,8 @@ def solve_sde(
         terms grow with the length of the windows. If states overflow, for instance on
         `SPD`, use more windows.
     - `antithetic`: paths come in pairs, the second driven by $-W$ with the same areas.
-    - `solver`: the scheme inside a window. `None`: `Heun()` in flat space, `CFEES25()`
-        elsewhere, and `CF4()` if `weak_order` is 2.
+    - `solver`: the scheme inside a window. `None`: `CFEES25()`, and `CF4()` if
+        `weak_order` is 2.
     - `substeps`: number of solver steps per window.
     - `chunk`: how many paths (or pairs) are computed at a time, which bounds the memory
         of value and gradient. `None`: as many as keep their log-signatures within a few
@@ -160,7 +160,7 @@ def solve_sde(
     else:
         alg = Ito(channels, 2) if calculus == "ito" else Shuffle(channels, 2)
     if solver is None:
-        solver = CF4() if weak else Heun() if geometry.flat else CFEES25()
+        solver = CF4() if weak else CFEES25()
     solver = as_solver(solver, geometry, calculus)
     method = as_choice("levy_area", levy_area, ("foster", "davie", None))
     if weak:

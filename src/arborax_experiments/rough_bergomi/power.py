@@ -58,10 +58,8 @@ def bracket_gap(config: Config, hurst: float) -> tuple[float, float]:
     assert one.brackets is not None and two.brackets is not None
     realised = np.square(np.diff(one.values, axis=1)).sum(axis=(1, 2))
     known, other = (x.brackets.sum(axis=(1, 2, 3)) for x in (one, two))
-    ks = metrics.ks
-    return float(ks(realised[:, None], other[:, None])[0]), float(
-        ks(known[:, None], other[:, None])[0]
-    )
+    gap = lambda variances: metrics.ks(variances[:, None], other[:, None]).item()  # noqa: E731
+    return gap(realised), gap(known)
 
 
 def main(file: str, pairs: Any = 10) -> None:
