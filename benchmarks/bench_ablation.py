@@ -60,7 +60,9 @@ CELLS |= {
 CELLS |= {"gram": gram_cell(), "gram branched": gram_cell(kind="branched", depth=4)}
 CELLS["gram rbf"] = gram_cell(static_kernel="rbf")
 CELLS["random features"] = features_cell()
-CELLS |= {name: cell for name, cell in COMPARED.items() if name.startswith("step")}
+CELLS |= {
+    k: cell for k, cell in COMPARED.items() if k.startswith(("step", "solve_sde"))
+}
 
 
 def _closed_form(depth: int) -> None:

@@ -202,6 +202,32 @@ def eager_cell(tree: Tree):
     return call, (_walk(20, 2),)
 
 
+def sde_cell(gradient: bool):
+    """Prices of 10,000 SABR paths of 16 windows, noise and areas included."""
+
+    def build(tree: Tree):
+        import jax
+        import jax.numpy as jnp
+
+        def drift(t, y, args):
+            return -jnp.stack([jnp.exp(2 * y[1]), args**2]) / 2
+
+        def diffusion(t, y, args):
+            price = jnp.stack([jnp.exp(y[1]), jnp.zeros_like(y[1])])
+            return jnp.stack([price, args * jnp.array([-0.5, 0.75**0.5])])
+
+        def price(args, key):
+            y0, ends = jnp.array([0.0, -1.6]), jnp.array([0.0, 1.0])
+            options = dict(key=key, args=args, paths=10_000, windows=16, throw=False)
+            sol = tree.abx.solve_sde(drift, diffusion, y0, ends, **options)
+            return jnp.mean(jnp.exp(sol.ys[:, -1, 0]))
+
+        program = jax.value_and_grad(price) if gradient else price
+        return program, (jnp.array(0.4), jax.random.PRNGKey(0))
+
+    return build
+
+
 def training_cell(experiment: str):
     return lambda tree: tree.training_step(experiment)
 
@@ -230,6 +256,8 @@ CELLS: dict[str, Callable] = {
     "gram rbf": gram_cell(static_kernel="rbf"),
     "random features": features_cell(),
     "eager signature": eager_cell,
+    "solve_sde": sde_cell(False),
+    "solve_sde gradient": sde_cell(True),
     "step rough-bergomi": training_cell("rough-bergomi"),
     "step spd": training_cell("spd"),
 }
