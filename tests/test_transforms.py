@@ -338,7 +338,9 @@ def solve_rows():
             term, abx.LogODE(), 0.0, 1.0, None, jnp.eye(3), **options, **forward
         ).ys
 
-    yield Row("solve", "RoughTerm, LogODE (Diffrax)", bridge, PATH, slow=True)
+    diffrax_own = without("Diffrax checks its steps on the host", "shard_map", "export")
+    name = "RoughTerm, LogODE (Diffrax)"
+    yield Row("solve", name, bridge, PATH, diffrax_own, slow=True)
     first_order = "the reversible adjoint has reverse mode of first order only"
     yield row(
         "reversible adjoint",
@@ -464,21 +466,6 @@ def model_rows():
     )
     yield Row("models", "Reservoir", lambda x: reservoir()(path(x)), PATH)
 
-    def stream(x):
-        return follow(linear(), x, turning())
-
-    def follow(model, x, *others):
-        """Outputs of a stream, sample by sample."""
-        state, first = model.start(TS[0], x[0])
-
-        def step(state, sample):
-            return model.update(state, *sample)
-
-        _, rest = jax.lax.scan(step, state, (jnp.asarray(TS[1:]), x[1:]))
-        more = [follow(other, x) for other in others]
-        return first, rest, more
-
-    yield Row("models", "start, update", stream, PATH, slow=True)
     ahead = abx.SampledPath(TS + 2, PATH)
     forecast = lambda x: turning().forecast(path(x), ahead)  # noqa: E731
     yield Row("models", "forecast", forecast, PATH, slow=True)
@@ -493,10 +480,23 @@ def model_rows():
         "GRU": lambda: abx.models.GRU(2, 1, hidden=3, width=4, key=KEY),
         "XLSTM": lambda: abx.models.XLSTM(2, 1, size=4, heads=2, chunk=2, key=KEY),
     }
-    for name, make in others.items():
-        one = once(make)
+    others = {name: once(make) for name, make in others.items()}
+    for name, one in others.items():
         out = lambda x, one=one: one()(path(x))  # noqa: E731
         yield Row("models", name, out, PATH, slow=True)
+
+    def stream(x):
+        """Outputs of streams, sample by sample."""
+        made = [others[name]() for name in ("NRDE", "NCDE", "GRU", "XLSTM")]
+        return [follow(model, x) for model in (linear(), turning(), *made)]
+
+    def follow(model, x):
+        state, first = model.start(TS[0], x[0])
+        samples = jnp.asarray(TS[1:]), x[1:]
+        _, rest = jax.lax.scan(lambda s, new: model.update(s, *new), state, samples)
+        return first, rest
+
+    yield Row("models", "start, update", stream, PATH, slow=True)
 
 
 def training_rows():

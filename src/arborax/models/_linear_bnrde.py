@@ -10,6 +10,7 @@ from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
 from .._inputs import as_choice, as_count, as_flag
 from .._values import refuse_first
+from .._xla import vary_as
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import Blocks, check_ordered
@@ -322,6 +323,7 @@ class LinearBNRDE(AbstractControlModel):
         state = LinearState(
             tuple(streams), jnp.zeros((), jnp.int32), tuple(finite_variation)
         )
+        state = vary_as(state, x)  # in a loop it will vary as samples do
         if self.basepoint:
             return self._push(state, x, jnp.zeros((d, d), x.dtype))
         return state, self._output(total)

@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Bool, Float, PRNGKeyArray, PyTree
 
-from .._xla import scan
+from .._xla import scan, vary_as
 from ..geometry import AbstractGeometry, Euclidean
 from ..paths import SampledPath
 from ..solvers import AbstractSolver, as_solver
@@ -142,14 +142,14 @@ class AbstractNCDE(AbstractCausalModel):
         x = as_sample("x", x, (self.channels,), self)
         h = self.initial(x)
         state = NCDEState(h, x, jnp.zeros_like(x), jnp.zeros((), bool))
-        return state, self._point(h)
+        return vary_as(state, x), self._point(h)
 
     def update(self, state: NCDEState, t: ArrayLike, x: Array, bracket: Any = None):
         x = as_sample("x", x, (self.channels,), self)
         step = x - state.x
         before = jnp.where(state.moved, state.step, step)
         h = self._step(state.h, (before, step), self.velocity)
-        return NCDEState(h, x, step, jnp.ones((), bool)), self._point(h)
+        return NCDEState(h, x, step, jnp.ones_like(state.moved)), self._point(h)
 
 
 class NCDE(AbstractNCDE):

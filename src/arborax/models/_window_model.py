@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, ArrayLike, Float, Int, PRNGKeyArray, PyTree
 
 from .._inputs import as_choice, as_count, as_number
+from .._xla import vary_as
 from ..algebra import AbstractHopfAlgebra
 from ..geometry import AbstractGeometry
 from ..lifts import check_lift, lift, WindowField
@@ -286,6 +287,7 @@ class AbstractWindowModel(AbstractControlModel):
             count=jnp.zeros((), jnp.int32),
             finite_variation=tuple(finite_variation),
         )
+        state = vary_as(state, x)  # in a loop it will vary as samples do
         if self.basepoint:
             return self._push(state, state.t, x, jnp.zeros((d, d), x.dtype))
         return state, self._project(self._read(state.y))

@@ -124,7 +124,7 @@ def running_maximum(paths: Paths) -> Batched:
     """Largest value of each path above its start, along the last axis."""
     paths = _real("paths", paths)
     xp = _namespace(paths)
-    return xp.max(paths - paths[..., :1], axis=-1)
+    return xp.max(paths, axis=-1) - paths[..., 0]
 
 
 def squared_return_autocorrelation(
