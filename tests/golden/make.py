@@ -414,7 +414,7 @@ def _():
 
     def run(weights, xs):
         control = abx.rough_path(ts, xs, alg, window=4, brackets="realised")
-        fields = lambda y: jnp.sin(weights[:, :1] * y + weights[:, 1:])  # noqa: E731
+        fields = lambda y: jnp.sin(weights[:, :1] * y[None] + weights[:, 1:])  # noqa: E731
         return abx.solve(fields, jnp.asarray([0.3]), control).ys
 
     return value_and_gradient(run, normal(2, 2, seed=5), paths(9, 2))
