@@ -47,6 +47,7 @@ def page(script: pathlib.Path, folder: pathlib.Path) -> str:
     out, figures = [], 0
     namespace = {"__name__": "__main__"}
     folder.mkdir(parents=True, exist_ok=True)
+    plt.close("all")  # what others left open is no figure of this script
     style = plt.style.context("arborax.arborax")
     with tempfile.TemporaryDirectory() as place, _inside(place), style:
         for prose, line, body in cells(script.read_text(encoding="utf-8")):

@@ -287,7 +287,7 @@ def test_report_in_a_browser(result, folder):
     match = re.search(r'data-found="([^"]*)"', shown)
     assert match, shown[-2000:]
     found = json.loads(html.unescape(match[1]))
-    assert found["images"] == found["drawn"] == 5
+    assert found["images"] == found["drawn"] == 6
     assert found["tables"] == 6 and found["rows"] == 20
     assert not found["overflow"] and found["fetched"] == 0
 
